@@ -1,0 +1,27 @@
+//! The shapes that every part of Understudy speaks: meshes, skeletons, controls, clips, skin weights
+//! and blendshapes, with the mathematics that needs nothing else.
+//!
+//! Start at [`Mesh`] for geometry, [`Skeleton`] for bones, [`ControlSpecs`] for what an animator moves
+//! and [`metrics`] for how far two deformations are apart. This crate opens no files, starts no
+//! threads and knows no tensors. Lengths are centimetres, Y is up, angles of controls are degrees.
+
+pub mod blendshapes;
+pub mod clip;
+pub mod controls;
+pub mod laplacian;
+pub mod mesh;
+pub mod metrics;
+pub mod normals;
+pub mod random;
+pub mod rotation;
+pub mod skeleton;
+pub mod skinning;
+
+pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseDeltas};
+pub use clip::{Clip, ClipError, Curve, Interpolation, Key, SampledClip};
+pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
+pub use glam::{Affine3A, Mat3, Quat, Vec2, Vec3, Vec3A};
+pub use mesh::{Adjacency, Face, Mesh, MeshError, MeshParts, Segments};
+pub use random::Random;
+pub use skeleton::{Bone, GlobalPose, JointPose, JointTransform, Skeleton, SkeletonError};
+pub use skinning::{SkinError, SkinWeights};

@@ -1,0 +1,11 @@
+//! File formats in and out. All input is checked here: what leaves this crate is a valid core type.
+//!
+//! Every reader has the form `read(path) -> Result<T, ReadError>` with a `parse(bytes)` beneath it that
+//! opens no file (the fuzzers call that); every writer goes through [`write_atomic`]. Readers convert to
+//! centimetres and Y-up and say what they did in a [`Conversion`].
+
+mod error;
+mod units;
+
+pub use error::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
+pub use units::{Axis, Conversion};

@@ -1,0 +1,1 @@
+//! Understudy's report crate.
