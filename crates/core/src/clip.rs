@@ -210,7 +210,7 @@ impl SampledClip {
     }
 }
 
-fn frame_count(clip: &str, duration: f32, rate: f32) -> Result<usize, ClipError> {
+pub(crate) fn frame_count(clip: &str, duration: f32, rate: f32) -> Result<usize, ClipError> {
     let bad = |what, value| Err(ClipError::BadNumber { clip: clip.into(), what, value });
     if !rate.is_finite() || rate <= 0.0 {
         return bad("frame rate", rate);
