@@ -1,1 +1,7 @@
-//! Understudy's report crate.
+//! What people look at: software-rendered pictures of characters, contact sheets, SVG plots and one
+//! self-contained HTML page. Start at [`raster`] for pictures. Nothing here opens a file or needs a GPU.
+
+pub mod picture;
+pub mod raster;
+
+pub use picture::Picture;

@@ -1,0 +1,167 @@
+//! Which triangle is seen at every sample of every pixel. Homogeneous edge functions (Olano and
+//! Greer 1997) need no clipping at the eye; bands of rows are filled independently, so the result is
+//! the same whatever the number of threads.
+
+use super::Camera;
+use rayon::prelude::*;
+use understudy_core::Vec3;
+
+/// Samples a pixel.
+pub(super) const SAMPLES: usize = 4;
+
+/// Where the samples lie in a pixel: a rotated grid, so that near-horizontal and near-vertical edges
+/// both get four steps.
+pub(super) const SAMPLE_PLACES: [(f32, f32); SAMPLES] =
+    [(0.375, 0.125), (0.875, 0.375), (0.125, 0.625), (0.625, 0.875)];
+
+/// The value of [`Sample::triangle`] where nothing is seen.
+pub(super) const NOTHING: u32 = u32::MAX;
+
+/// Rows of pixels that one task fills.
+const BAND: usize = 16;
+
+/// The nearest triangle at one sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    /// One over the depth along the line of sight; larger is nearer, 0 is nothing.
+    pub inverse_depth: f32,
+    /// Index into the triangles, or [`NOTHING`].
+    pub triangle: u32,
+}
+
+/// A triangle ready to be filled: three edge functions `a x + b y + c` over pixels, all positive
+/// inside, whose shares of their sum are the perspective-correct barycentric coordinates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup {
+    edges: [[f64; 3]; 3],
+    inverse_depth: [f64; 3],
+    low: [u32; 2],
+    high: [u32; 2],
+}
+
+impl Setup {
+    /// `None` when the triangle is edge-on, behind the eye or outside the picture.
+    fn new(corners: [Vec3; 3], width: usize, height: usize, scale: [f64; 2]) -> Option<Self> {
+        // Homogeneous pixel coordinates: pixel = (x, y) / w with w the depth.
+        let points = corners.map(|c| {
+            let w = f64::from(c.z);
+            let x = f64::from(c.x) * scale[0] + 0.5 * width as f64 * w;
+            let y = -f64::from(c.y) * scale[1] + 0.5 * height as f64 * w;
+            [x, y, w]
+        });
+        if points.iter().all(|p| p[2] <= 0.0) {
+            return None;
+        }
+        let mut edges = [cross(points[1], points[2]), cross(points[2], points[0]), cross(points[0], points[1])];
+        let determinant: f64 = (0..3).map(|i| points[0][i] * edges[0][i]).sum();
+        if determinant == 0.0 || !determinant.is_finite() {
+            return None;
+        }
+        if determinant < 0.0 {
+            edges.iter_mut().flatten().for_each(|value| *value = -*value);
+        }
+        let inverse = 1.0 / determinant.abs();
+        let inverse_depth = std::array::from_fn(|i| (edges[0][i] + edges[1][i] + edges[2][i]) * inverse);
+
+        let (mut low, mut high) = ([0.0, 0.0], [width as f64, height as f64]);
+        // Only a triangle wholly before the eye has a bounded outline.
+        if points.iter().all(|p| p[2] > 1e-6) {
+            for axis in 0..2 {
+                let places = points.map(|p| p[axis] / p[2]);
+                low[axis] = places.iter().copied().fold(f64::INFINITY, f64::min).max(0.0);
+                high[axis] = places.iter().copied().fold(f64::NEG_INFINITY, f64::max).min(high[axis]);
+            }
+        }
+        if low[0] >= high[0] || low[1] >= high[1] {
+            return None;
+        }
+        Some(Self {
+            edges,
+            inverse_depth,
+            low: [low[0] as u32, low[1] as u32],
+            high: [(high[0].ceil() as u32).min(width as u32), (high[1].ceil() as u32).min(height as u32)],
+        })
+    }
+
+    /// Perspective-correct barycentric coordinates at a place of the picture, brought into the triangle.
+    pub fn barycentric(&self, x: f32, y: f32) -> [f32; 3] {
+        let (x, y) = (f64::from(x), f64::from(y));
+        let raw = self.edges.map(|[a, b, c]| (a * x + (b * y + c)).max(0.0));
+        let sum: f64 = raw.iter().sum();
+        if sum > 0.0 { raw.map(|value| (value / sum) as f32) } else { [1.0 / 3.0; 3] }
+    }
+
+    /// Fills the rows `top..top + rows` of a band.
+    fn fill(&self, triangle: u32, top: usize, width: usize, band: &mut [Sample]) {
+        let rows = band.len() / (width * SAMPLES);
+        let first = (self.low[1] as usize).max(top);
+        let last = (self.high[1] as usize).min(top + rows);
+        for row in first..last {
+            let line = &mut band[(row - top) * width * SAMPLES..][..width * SAMPLES];
+            for (place, &(offset_x, offset_y)) in SAMPLE_PLACES.iter().enumerate() {
+                let y = row as f64 + f64::from(offset_y);
+                // The order of operations makes a shared edge exactly opposite in both triangles:
+                // no sample falls between them.
+                let [e0, e1, e2] = self.edges.map(|[a, b, c]| (a, b * y + c));
+                let (depth_a, depth_b) = (self.inverse_depth[0], self.inverse_depth[1] * y + self.inverse_depth[2]);
+                for column in self.low[0] as usize..self.high[0] as usize {
+                    let x = column as f64 + f64::from(offset_x);
+                    if e0.0 * x + e0.1 >= 0.0 && e1.0 * x + e1.1 >= 0.0 && e2.0 * x + e2.1 >= 0.0 {
+                        let inverse_depth = (depth_a * x + depth_b) as f32;
+                        let sample = &mut line[column * SAMPLES + place];
+                        if inverse_depth > sample.inverse_depth {
+                            *sample = Sample { inverse_depth, triangle };
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The picture's samples and the triangles behind them.
+pub(super) struct Visibility {
+    /// `[height][width][SAMPLES]`.
+    pub samples: Vec<Sample>,
+    /// `[T]`, `None` for a triangle that cannot be seen.
+    pub setups: Vec<Option<Setup>>,
+}
+
+impl Visibility {
+    /// Finds the nearest triangle everywhere. `eye` are the corners in camera space; every index in
+    /// `triangles` must be in range and its corners finite.
+    pub fn compute(eye: &[Vec3], triangles: &[[u32; 3]], camera: &Camera, width: usize, height: usize) -> Self {
+        let across = width as f64 / (2.0 * f64::from(camera.half_height) * f64::from(camera.aspect));
+        let scale = [across, height as f64 / (2.0 * f64::from(camera.half_height))];
+        let setups: Vec<Option<Setup>> = triangles
+            .par_iter()
+            .with_min_len(1024)
+            .map(|t| Setup::new(t.map(|corner| eye[corner as usize]), width, height, scale))
+            .collect();
+        let mut bands = vec![Vec::new(); height.div_ceil(BAND)];
+        for (index, setup) in (0u32..).zip(&setups) {
+            if let Some(setup) = setup {
+                for band in setup.low[1] as usize / BAND..=(setup.high[1] as usize - 1) / BAND {
+                    bands[band].push(index);
+                }
+            }
+        }
+        let empty = Sample { inverse_depth: 0.0, triangle: NOTHING };
+        let mut samples = vec![empty; width * height * SAMPLES];
+        samples.par_chunks_mut(width * SAMPLES * BAND).zip(&bands).enumerate().for_each(
+            |(band, (chunk, members))| {
+                for &index in members {
+                    if let Some(setup) = &setups[index as usize] {
+                        setup.fill(index, band * BAND, width, chunk);
+                    }
+                }
+            },
+        );
+        Self { samples, setups }
+    }
+}
+
+/// The cross product in the order that makes `cross(a, b) == -cross(b, a)` to the last bit.
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
