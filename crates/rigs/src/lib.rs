@@ -1,1 +1,14 @@
-//! Understudy's rigs crate.
+//! Character rigs: what an animator moves, and the vertices that follow.
+//!
+//! Start at [`Rig`], the black box that everything else watches, and at [`StackRig`], the rig that we
+//! build ourselves: joint controls → [`constraints`] → forward kinematics → a stack of [`deformers`].
+//! [`modeling`] makes meshes in code.
+
+pub mod constraints;
+pub mod deformers;
+pub mod modeling;
+mod rig;
+mod stack;
+
+pub use rig::{Rig, RigError, RigPose};
+pub use stack::{Deformer, Frame, Scratch, StackParts, StackRig};

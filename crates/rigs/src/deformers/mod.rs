@@ -1,0 +1,1 @@
+//! Layers of the stack, one file each.

@@ -1,0 +1,130 @@
+//! The one trait that sampling, learning and every command know a rig by.
+
+use crate::stack::Scratch;
+use thiserror::Error;
+use understudy_core::{
+    BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose, Mesh,
+    MeshError, SkeletonError, Skeleton, SkinError, SkinWeights, Vec3,
+};
+
+/// Why a rig could not be built or posed.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum RigError {
+    /// Controls of the wrong length, unknown or not finite.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// Bones that do not fit.
+    #[error(transparent)]
+    Skeleton(#[from] SkeletonError),
+    /// A mesh that is not valid.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// Weights that are not valid.
+    #[error(transparent)]
+    Skin(#[from] SkinError),
+    /// Shapes that are not valid.
+    #[error(transparent)]
+    Blendshape(#[from] BlendshapeError),
+    /// A clip that does not fit.
+    #[error(transparent)]
+    Clip(#[from] ClipError),
+    /// A part of the rig names a bone, control or segment that does not exist.
+    #[error("{part} names '{name}', which the rig does not have")]
+    Unknown {
+        /// Which part.
+        part: String,
+        /// The name.
+        name: String,
+    },
+    /// Arrays that should go together differ in length.
+    #[error("{what}: {got} entries, {want} expected")]
+    Count {
+        /// Which array.
+        what: String,
+        /// Given.
+        got: usize,
+        /// Needed.
+        want: usize,
+    },
+    /// The rig cannot do what was asked.
+    #[error("the rig '{rig}' cannot {what}")]
+    Unsupported {
+        /// The rig.
+        rig: String,
+        /// What was asked.
+        what: &'static str,
+    },
+    /// A vertex came out NaN or infinite.
+    #[error("the rig '{rig}' moved vertex {vertex} to a place that is not finite")]
+    NonFinite {
+        /// The rig.
+        rig: String,
+        /// The vertex.
+        vertex: usize,
+    },
+}
+
+/// What one evaluation gives. Reuse it from pose to pose: nothing is allocated again.
+#[derive(Debug, Clone, Default)]
+pub struct RigPose {
+    /// Deformed vertices, `[V]` cm.
+    pub vertices: Vec<Vec3>,
+    /// World transforms of the bones, `[J]`; empty without a skeleton.
+    pub global: GlobalPose,
+    pub(crate) scratch: Scratch,
+}
+
+/// A rig as a black box: controls in, vertices (and bones, where it has them) out.
+///
+/// The same controls always give the same bytes. Wrong lengths and non-finite values are errors, never
+/// panics; values outside a control's range are allowed (the range is for sampling).
+pub trait Rig: Send + Sync {
+    /// What it is called.
+    fn name(&self) -> &str;
+
+    /// What an animator moves.
+    fn specs(&self) -> &ControlSpecs;
+
+    /// The rest mesh with UVs and segments.
+    fn mesh(&self) -> &Mesh;
+
+    /// The bones, where it has them.
+    fn skeleton(&self) -> Option<&Skeleton> {
+        None
+    }
+
+    /// The skin weights, where it shows them.
+    fn skin_weights(&self) -> Option<&SkinWeights> {
+        None
+    }
+
+    /// The blendshape layer, where it has one. Shape names are control names.
+    fn blendshapes(&self) -> Option<&BlendshapeRig> {
+        None
+    }
+
+    /// Hand-made animation that comes with the rig.
+    fn clips(&self) -> &[Clip] {
+        &[]
+    }
+
+    /// sRGB colour of every vertex, 0 to 1, for pictures.
+    fn colours(&self) -> Option<&[Vec3]> {
+        None
+    }
+
+    /// Poses the rig.
+    fn evaluate(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        self.evaluate_from(self.mesh().positions(), controls, out)
+    }
+
+    /// Poses the rig from other rest positions: moving one rest vertex by one unit probes how the rig
+    /// carries it (METHODS M3). A rig that cannot answers [`RigError::Unsupported`] and overrides
+    /// [`Rig::evaluate`].
+    fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError>;
+
+    /// The clip of that name.
+    fn find_clip(&self, name: &str) -> Option<&Clip> {
+        self.clips().iter().find(|clip| clip.name == name)
+    }
+}

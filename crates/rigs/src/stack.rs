@@ -1,0 +1,230 @@
+//! The rig that we build ourselves. Joint controls move bones, constraints add what an animator does not
+//! touch (twist, helpers, drivers), then deformers change the vertices one after another.
+
+use crate::constraints::PoseConstraint;
+use crate::rig::{Rig, RigError, RigPose};
+use understudy_core::skinning::DualQuaternion;
+use understudy_core::{
+    Affine3A, BlendshapeRig, Channel, Clip, ControlKind, ControlSpecs, Controls, JointPose, JointTransform, Mesh,
+    Quat, Skeleton, SkinWeights, Vec3,
+};
+
+/// Working memory of an evaluation, kept between poses. A deformer may use any of it and must not
+/// expect anything in it.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    /// For copies of the vertices.
+    pub points: Vec<Vec3>,
+    /// For a second copy.
+    pub more_points: Vec<Vec3>,
+    /// For weights.
+    pub numbers: Vec<f32>,
+    /// For dual-quaternion skinning.
+    pub dual: Vec<DualQuaternion>,
+    pose: JointPose,
+    matrices: Vec<Affine3A>,
+}
+
+/// What a deformer may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Control values in the order of the rig's specs.
+    pub controls: &'a [f32],
+    /// Local transforms of the bones after constraints; empty without a skeleton.
+    pub pose: &'a JointPose,
+    /// World transforms of the bones, `[J]`.
+    pub global: &'a [Affine3A],
+    /// Rest → pose of the bones, inverse bind included, `[J]`.
+    pub matrices: &'a [Affine3A],
+    /// Rest vertices before any deformer, `[V]`.
+    pub rest: &'a [Vec3],
+}
+
+/// One layer of the stack: changes vertices in place.
+pub trait Deformer: Send + Sync {
+    /// What it is called, for `info` and profiles.
+    fn name(&self) -> &str;
+
+    /// Moves the vertices, `[V]`. Must be continuous in the controls.
+    fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], scratch: &mut Scratch);
+}
+
+/// The parts of a [`StackRig`] before they are checked.
+#[derive(Default)]
+pub struct StackParts {
+    /// Parents first or not; `None` for a rig without bones.
+    pub skeleton: Option<Skeleton>,
+    /// Shown to those who ask ([`Rig::skin_weights`]); deformers hold their own.
+    pub weights: Option<SkinWeights>,
+    /// Shown to those who ask ([`Rig::blendshapes`]); deformers hold their own.
+    pub blendshapes: Option<BlendshapeRig>,
+    /// Applied in order after the joint controls.
+    pub constraints: Vec<Box<dyn PoseConstraint>>,
+    /// Applied in order.
+    pub deformers: Vec<Box<dyn Deformer>>,
+    /// Hand-made animation.
+    pub clips: Vec<Clip>,
+    /// sRGB, one a vertex, or empty.
+    pub colours: Vec<Vec3>,
+}
+
+/// A stack of deformers on a mesh.
+pub struct StackRig {
+    name: String,
+    specs: ControlSpecs,
+    mesh: Mesh,
+    parts: StackParts,
+    /// Control index, bone index, channel, in the order of the specs.
+    joints: Vec<(usize, usize, Channel)>,
+}
+
+impl StackRig {
+    /// Checks that the parts fit together: bones that joint controls name exist, clips stay in range.
+    pub fn new(name: &str, mesh: Mesh, specs: ControlSpecs, parts: StackParts) -> Result<Self, RigError> {
+        let mut joints = Vec::new();
+        for (index, spec) in specs.iter().enumerate() {
+            if let ControlKind::Joint { bone, channel } = &spec.kind {
+                let found = parts.skeleton.as_ref().and_then(|skeleton| skeleton.find(bone));
+                let bone = found.ok_or_else(|| RigError::Unknown {
+                    part: format!("control '{}'", spec.name),
+                    name: bone.clone(),
+                })?;
+                joints.push((index, bone, *channel));
+            }
+        }
+        if !parts.colours.is_empty() && parts.colours.len() != mesh.vertex_count() {
+            let (got, want) = (parts.colours.len(), mesh.vertex_count());
+            return Err(RigError::Count { what: "colours".into(), got, want });
+        }
+        for clip in &parts.clips {
+            clip.sample(&specs, 30.0)?;
+        }
+        Ok(Self { name: name.into(), specs, mesh, parts, joints })
+    }
+
+    /// Names of the deformers, in order.
+    pub fn deformer_names(&self) -> Vec<&str> {
+        self.parts.deformers.iter().map(|d| d.name()).collect()
+    }
+
+    /// Joint controls on top of the rest pose: per bone `R = R_rest · R_z R_y R_x`, translations added,
+    /// scales multiplied by `1 + s`.
+    fn apply_joint_controls(&self, skeleton: &Skeleton, controls: &[f32], pose: &mut JointPose) {
+        pose.0.clear();
+        pose.0.extend(skeleton.bones().iter().map(|bone| bone.rest));
+        let mut place = 0;
+        while place < self.joints.len() {
+            let bone = self.joints[place].1;
+            let mut change = JointChange::default();
+            // Specs list a bone's channels together; a bone listed again later composes on top.
+            while place < self.joints.len() && self.joints[place].1 == bone {
+                let (control, _, channel) = self.joints[place];
+                change.set(channel, controls[control]);
+                place += 1;
+            }
+            change.apply(&mut pose.0[bone]);
+        }
+    }
+}
+
+/// What joint channels add to a bone's transform.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JointChange {
+    degrees: Vec3,
+    translation: Vec3,
+    scale: Vec3,
+}
+
+impl JointChange {
+    /// Adds a value to a channel.
+    pub fn set(&mut self, channel: Channel, value: f32) {
+        let part = match channel {
+            Channel::RotateX => &mut self.degrees.x,
+            Channel::RotateY => &mut self.degrees.y,
+            Channel::RotateZ => &mut self.degrees.z,
+            Channel::TranslateX => &mut self.translation.x,
+            Channel::TranslateY => &mut self.translation.y,
+            Channel::TranslateZ => &mut self.translation.z,
+            Channel::ScaleX => &mut self.scale.x,
+            Channel::ScaleY => &mut self.scale.y,
+            Channel::ScaleZ => &mut self.scale.z,
+        };
+        *part += value;
+    }
+
+    /// Changes a transform: rotation `R · R_z R_y R_x`, translation added, scale times `1 + s`.
+    pub fn apply(&self, joint: &mut JointTransform) {
+        let [x, y, z] = self.degrees.to_array().map(f32::to_radians);
+        let turn = Quat::from_rotation_z(z) * Quat::from_rotation_y(y) * Quat::from_rotation_x(x);
+        joint.rotation = (joint.rotation * turn).normalize();
+        joint.translation += self.translation;
+        joint.scale *= Vec3::ONE + self.scale;
+    }
+}
+
+impl Rig for StackRig {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn specs(&self) -> &ControlSpecs {
+        &self.specs
+    }
+
+    fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    fn skeleton(&self) -> Option<&Skeleton> {
+        self.parts.skeleton.as_ref()
+    }
+
+    fn skin_weights(&self) -> Option<&SkinWeights> {
+        self.parts.weights.as_ref()
+    }
+
+    fn blendshapes(&self) -> Option<&BlendshapeRig> {
+        self.parts.blendshapes.as_ref()
+    }
+
+    fn clips(&self) -> &[Clip] {
+        &self.parts.clips
+    }
+
+    fn colours(&self) -> Option<&[Vec3]> {
+        (!self.parts.colours.is_empty()).then_some(&self.parts.colours)
+    }
+
+    fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        self.specs.check(controls)?;
+        if rest.len() != self.mesh.vertex_count() {
+            let (got, want) = (rest.len(), self.mesh.vertex_count());
+            return Err(RigError::Count { what: "rest positions".into(), got, want });
+        }
+        let mut pose = std::mem::take(&mut out.scratch.pose);
+        let mut matrices = std::mem::take(&mut out.scratch.matrices);
+        match &self.parts.skeleton {
+            Some(skeleton) => {
+                self.apply_joint_controls(skeleton, &controls.0, &mut pose);
+                for constraint in &self.parts.constraints {
+                    constraint.apply(&controls.0, &mut pose);
+                }
+                skeleton.forward(&pose, &mut out.global)?;
+                skeleton.skinning_matrices(&out.global, &mut matrices);
+            }
+            None => out.global.0.clear(),
+        }
+        out.vertices.clear();
+        out.vertices.extend_from_slice(rest);
+        let frame = Frame { controls: &controls.0, pose: &pose, global: &out.global.0, matrices: &matrices, rest };
+        for deformer in &self.parts.deformers {
+            deformer.deform(&frame, &mut out.vertices, &mut out.scratch);
+        }
+        out.scratch.pose = pose;
+        out.scratch.matrices = matrices;
+        match out.vertices.iter().position(|v| !v.is_finite()) {
+            Some(vertex) => Err(RigError::NonFinite { rig: self.name.clone(), vertex }),
+            None => Ok(()),
+        }
+    }
+}
