@@ -1,2 +1,56 @@
-//! Tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask check | test | demo | bench`. Each runs the same way on a
+//! developer's machine and in CI. Start at `main`; the checks live in files of their own.
+
+// A task runner talks to a terminal.
+#![allow(clippy::print_stdout)]
+
+mod check;
+mod layers;
+mod markdown;
+mod shell;
+
+use anyhow::{Result, bail};
+use shell::{cargo, ensure_node};
+
+const HELP: &str = "\
+cargo xtask TASK
+
+  check   formatting, clippy, layer arrows, documentation, paths in Markdown
+  test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
+  demo    builds the optimised program and runs `understudy demo`; more arguments go to it
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling`
+
+Example: cargo xtask check && cargo xtask test
+";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    match arguments.first().map(String::as_str) {
+        Some("check") => check::run(),
+        Some("test") => {
+            ensure_node()?;
+            cargo(&[&["test", "--workspace"], &rest[..]].concat())
+        }
+        Some("demo") => {
+            cargo(&[&["run", "--release", "--package", "understudy", "--", "demo"], &rest[..]].concat())
+        }
+        Some("bench") => bench(&rest),
+        Some("help" | "--help" | "-h") | None => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => bail!("there is no task '{other}'; see `cargo xtask help`"),
+    }
+}
+
+fn bench(rest: &[&str]) -> Result<()> {
+    match rest.first() {
+        Some(&"sampling") => {
+            let program = ["run", "--release", "--package", "understudy", "--", "bench-sampling"];
+            cargo(&[&program, &rest[1..]].concat())
+        }
+        Some(other) => bail!("there is no benchmark '{other}'; there is: sampling"),
+        None => bail!("which benchmark? There is: sampling"),
+    }
+}

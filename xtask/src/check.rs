@@ -1,0 +1,21 @@
+//! `cargo xtask check`: every rule that a machine can hold us to.
+
+use crate::shell::{self, cargo, root};
+use crate::{layers, markdown};
+use anyhow::{Result, bail};
+use std::process::Command;
+
+/// Runs all checks; stops at the first tool that fails, but lists all broken arrows and paths at once.
+pub fn run() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
+    let mut problems = layers::problems()?;
+    problems.extend(markdown::problems(&root())?);
+    if !problems.is_empty() {
+        bail!("{} problem(s):\n  {}", problems.len(), problems.join("\n  "));
+    }
+    println!("layer arrows and Markdown paths: fine");
+    let mut docs = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    docs.args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings");
+    shell::run(&mut docs)
+}

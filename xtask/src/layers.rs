@@ -1,0 +1,77 @@
+//! Which crate may know which: the arrows of ARCHITECTURE.md, asserted on what Cargo says.
+
+use crate::shell::root;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::process::Command;
+
+/// For every crate of ours, the ones it may depend on. A new crate must be added here first.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("understudy-core", &[]),
+    ("understudy-testkit", &["understudy-core"]),
+    ("understudy-rigs", &["understudy-core"]),
+    ("understudy-io", &["understudy-core"]),
+    ("understudy-report", &["understudy-core"]),
+    ("understudy-jobs", &["understudy-core", "understudy-rigs", "understudy-io", "understudy-report"]),
+    ("understudy", &["understudy-core", "understudy-jobs"]),
+    ("xtask", &[]),
+];
+
+/// Crates that know neither a command-line parser nor a progress bar: those belong to the applications.
+const APPLICATION_ONLY: &[&str] = &["clap", "clap_complete", "indicatif", "anyhow"];
+
+/// Every broken arrow, as a line.
+pub fn problems() -> Result<Vec<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .context("cannot run cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    Ok(packages.iter().flat_map(package_problems).collect())
+}
+
+fn package_problems(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+        return vec![format!("crate '{name}' has no row in xtask/src/layers.rs")];
+    };
+    let is_application = matches!(name, "understudy" | "xtask");
+    let mut problems = Vec::new();
+    for dependency in package["dependencies"].as_array().into_iter().flatten() {
+        let other = dependency["name"].as_str().unwrap_or_default();
+        // Tests may look sideways: only what ships has to keep to the arrows.
+        if dependency["kind"].as_str() == Some("dev") {
+            continue;
+        }
+        let ours = ARROWS.iter().any(|(known, _)| *known == other);
+        if ours && !allowed.contains(&other) {
+            problems.push(format!("'{name}' must not depend on '{other}'"));
+        }
+        if other == "understudy-testkit" {
+            problems.push(format!("'{name}' depends on the test kit outside its tests"));
+        }
+        if !is_application && APPLICATION_ONLY.contains(&other) {
+            problems.push(format!("'{name}' must not depend on '{other}', which is for applications"));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_wrong_arrow_is_named_and_a_test_dependency_is_not() {
+        let package = |kind: Value| json!({"name": "understudy-core", "dependencies": [{"name": "understudy-io", "kind": kind}]});
+        assert_eq!(package_problems(&package(Value::Null)).len(), 1);
+        assert!(package_problems(&package("dev".into())).is_empty());
+        assert_eq!(package_problems(&json!({"name": "stranger"})).len(), 1);
+        let parser = json!({"name": "understudy-rigs", "dependencies": [{"name": "clap", "kind": null}]});
+        assert_eq!(package_problems(&parser).len(), 1);
+    }
+}
