@@ -1,4 +1,6 @@
-//! For tests only: named tolerances, the gradient checker and where the shared test data lies.
+//! For tests only: named tolerances, the best that linear methods can do, and where shared data lies.
+
+pub mod linear_fit;
 
 use std::path::PathBuf;
 
