@@ -8,6 +8,7 @@
 pub mod blendshapes;
 pub mod clip;
 pub mod controls;
+pub mod eigen;
 pub mod joint_clip;
 pub mod laplacian;
 pub mod mesh;
@@ -21,6 +22,7 @@ pub mod skinning;
 pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseDeltas};
 pub use clip::{Clip, ClipError, Curve, Interpolation, Key, SampledClip};
 pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
+pub use eigen::{EigenError, SymmetricEigen};
 pub use glam::{Affine3A, Mat3, Quat, Vec2, Vec3, Vec3A};
 pub use joint_clip::JointClip;
 pub use mesh::{Adjacency, Face, Mesh, MeshError, MeshParts, Segments};
