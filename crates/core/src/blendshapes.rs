@@ -33,7 +33,9 @@ pub enum BlendshapeError {
         name: String,
     },
     /// A corrective names fewer than two shapes, an unknown one, or one twice.
-    #[error("corrective {corrective} combines shapes {shapes:?}; it needs two or more different ones below {count}")]
+    #[error(
+        "corrective {corrective} combines shapes {shapes:?}; it needs two or more different ones below {count}"
+    )]
     Corrective {
         /// The corrective.
         corrective: usize,

@@ -227,8 +227,11 @@ mod tests {
     use crate::controls::ControlSpec;
 
     fn specs() -> ControlSpecs {
-        ControlSpecs::new(vec![ControlSpec::number("a", -1.0, 2.0, 0.5), ControlSpec::number("b", 0.0, 1.0, 0.0)])
-            .expect("valid specs")
+        ControlSpecs::new(vec![
+            ControlSpec::number("a", -1.0, 2.0, 0.5),
+            ControlSpec::number("b", 0.0, 1.0, 0.0),
+        ])
+        .expect("valid specs")
     }
 
     fn clip(keys: &[(f32, f32)]) -> Clip {

@@ -123,7 +123,13 @@ impl ControlSpec {
     }
 
     /// A joint channel that rests at zero.
-    pub fn joint(name: impl Into<String>, bone: impl Into<String>, channel: Channel, low: f32, high: f32) -> Self {
+    pub fn joint(
+        name: impl Into<String>,
+        bone: impl Into<String>,
+        channel: Channel,
+        low: f32,
+        high: f32,
+    ) -> Self {
         let kind = ControlKind::Joint { bone: bone.into(), channel };
         Self { name: name.into(), kind, low, high, default: 0.0 }
     }
@@ -201,7 +207,10 @@ impl ControlSpecs {
     }
 
     /// The rest pose with some controls changed by name, each checked against its range.
-    pub fn with<'a>(&self, changes: impl IntoIterator<Item = (&'a str, f32)>) -> Result<Controls, ControlError> {
+    pub fn with<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, f32)>,
+    ) -> Result<Controls, ControlError> {
         let mut controls = self.defaults();
         for (name, value) in changes {
             let index = self.find(name).ok_or_else(|| ControlError::Unknown { name: name.into() })?;

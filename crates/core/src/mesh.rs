@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn topology_hash_ignores_positions_and_sees_faces() {
         let mesh = two_islands().build().expect("parts are valid");
-        let moved = mesh.with_positions(&vec![Vec3::ONE; 7]).expect("same count");
+        let moved = mesh.with_positions(&[Vec3::ONE; 7]).expect("same count");
         assert_eq!(mesh.topology_hash(), moved.topology_hash());
         let mut parts = two_islands();
         parts.faces[0] = Face::quad(1, 2, 3, 0);

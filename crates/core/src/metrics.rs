@@ -95,7 +95,10 @@ pub fn best_bone_per_vertex(rest: &[Vec3], poses: &[(Vec<Affine3A>, Vec<Vec3>)])
         poses.iter().map(miss).sum()
     };
     let best = |vertex: usize| {
-        (0..bones).map(|bone| (cost(vertex, bone), bone)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, b)| b)
+        (0..bones)
+            .map(|bone| (cost(vertex, bone), bone))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map_or(0, |(_, b)| b)
     };
     (0..rest.len()).map(best).collect()
 }

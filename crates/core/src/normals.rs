@@ -47,7 +47,8 @@ mod tests {
     fn a_quad_and_its_two_triangles_agree() {
         let p = [Vec3::ZERO, Vec3::X, Vec3::X + Vec3::Y, Vec3::Y];
         let quad = face_area_vector(&Face::quad(0, 1, 2, 3), &p);
-        let split = face_area_vector(&Face::triangle(0, 1, 2), &p) + face_area_vector(&Face::triangle(0, 2, 3), &p);
+        let split =
+            face_area_vector(&Face::triangle(0, 1, 2), &p) + face_area_vector(&Face::triangle(0, 2, 3), &p);
         assert_eq!(quad, split);
         assert_eq!(vertex_normals(&[Face::quad(0, 1, 2, 3)], &p), vec![Vec3::Z; 4]);
     }

@@ -275,7 +275,8 @@ mod tests {
 
     fn chain(parents: &[Option<usize>]) -> Vec<Bone> {
         let rest = JointTransform::from_translation(Vec3::Y);
-        let bone = |(i, parent): (usize, &Option<usize>)| Bone { name: format!("b{i}"), parent: *parent, rest };
+        let bone =
+            |(i, parent): (usize, &Option<usize>)| Bone { name: format!("b{i}"), parent: *parent, rest };
         parents.iter().enumerate().map(bone).collect()
     }
 

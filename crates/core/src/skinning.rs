@@ -142,8 +142,8 @@ impl SkinWeights {
         let mut moment = dual[first].dual * weight;
         for (bone, weight) in row {
             let signed = if pivot.dot(dual[bone].real) < 0.0 { -weight } else { weight };
-            real = real + dual[bone].real * signed;
-            moment = moment + dual[bone].dual * signed;
+            real += dual[bone].real * signed;
+            moment += dual[bone].dual * signed;
         }
         let length = real.length().max(f32::MIN_POSITIVE);
         DualQuaternion { real: real * length.recip(), dual: moment * length.recip() }
@@ -167,8 +167,7 @@ pub struct DualQuaternion {
 
 impl DualQuaternion {
     /// Nothing moves.
-    pub const IDENTITY: Self =
-        Self { real: Quat::IDENTITY, dual: Quat::from_xyzw(0.0, 0.0, 0.0, 0.0) };
+    pub const IDENTITY: Self = Self { real: Quat::IDENTITY, dual: Quat::from_xyzw(0.0, 0.0, 0.0, 0.0) };
 
     /// The rigid part of an affine map.
     pub fn from_affine(transform: &Affine3A) -> Self {
