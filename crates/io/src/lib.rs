@@ -5,6 +5,8 @@
 //! centimetres and Y-up and say what they did in a [`Conversion`].
 
 mod error;
+pub mod npz;
+pub mod real;
 mod units;
 
 pub use error::{ParseError, ReadError, WriteError, read_bytes, write_atomic};

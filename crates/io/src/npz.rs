@@ -1,0 +1,400 @@
+//! NumPy archives (`.npz`): typed, shape-checked access by name, and a writer whose bytes depend on
+//! the content alone. Start at [`NpzReader::parse`] and [`NpzWriter`]. A header's shape is compared with
+//! the bytes present and with what the caller expects before an array is unpacked, so a hostile
+//! file cannot make us allocate more than it holds.
+
+mod npy;
+mod zip;
+
+use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
+use npy::{Header, Kind};
+use std::fmt;
+use std::path::Path;
+
+/// What one axis of an array must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dim {
+    /// Any length; the letter stands in the message.
+    Any(&'static str),
+    /// This length.
+    Exactly(usize),
+    /// One of two lengths.
+    Either(usize, usize),
+}
+
+impl Dim {
+    fn fits(&self, side: usize) -> bool {
+        match *self {
+            Self::Any(_) => true,
+            Self::Exactly(want) => side == want,
+            Self::Either(one, other) => side == one || side == other,
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any(letter) => f.write_str(letter),
+            Self::Exactly(side) => write!(f, "{side}"),
+            Self::Either(one, other) => write!(f, "{one} or {other}"),
+        }
+    }
+}
+
+/// Elements in C order (the last axis runs fastest) with their shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array<T> {
+    /// Lengths of the axes.
+    pub shape: Vec<usize>,
+    /// All elements.
+    pub data: Vec<T>,
+}
+
+/// An archive whose headers have been read; arrays are unpacked when asked for.
+#[derive(Debug)]
+pub struct NpzReader {
+    bytes: Vec<u8>,
+    arrays: Vec<(String, zip::Member, Header)>,
+}
+
+impl NpzReader {
+    /// The most bytes that one array may unpack to.
+    pub const MAX_ARRAY_BYTES: usize = 16 << 30;
+
+    /// Opens a file.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::parse(read_bytes(path)?).map_err(ReadError::content(path))
+    }
+
+    /// Reads the directory and every array's header. Members that are no `.npy` are ignored, as NumPy does.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, ParseError> {
+        let mut arrays: Vec<(String, zip::Member, Header)> = Vec::new();
+        for member in zip::members(&bytes)? {
+            let Some(name) = member.name.strip_suffix(".npy").map(str::to_owned) else { continue };
+            let whose = |problem: String| ParseError::new(format!("array '{name}'"), problem);
+            if arrays.iter().any(|(other, ..)| *other == name) {
+                return Err(whose("appears twice".into()));
+            }
+            if member.size > Self::MAX_ARRAY_BYTES {
+                return Err(whose(format!("{} bytes are more than we unpack", member.size)));
+            }
+            let prefix = zip::unpack_prefix(&bytes, &member, npy::MAX_HEADER)?;
+            let header = Header::parse(&prefix, member.size).map_err(whose)?;
+            arrays.push((name, member, header));
+        }
+        Ok(Self { bytes, arrays })
+    }
+
+    /// The arrays' names in the order of the archive.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.arrays.iter().map(|(name, ..)| name.as_str())
+    }
+
+    /// Whether there is an array of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.arrays.iter().any(|(other, ..)| other == name)
+    }
+
+    /// The shape of an array.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.arrays.iter().find(|(other, ..)| other == name).map(|(.., header)| header.shape.as_slice())
+    }
+
+    /// The element type of an array as NumPy writes it: `<f4`, `<U19`.
+    pub fn element_type(&self, name: &str) -> Option<&str> {
+        self.arrays.iter().find(|(other, ..)| other == name).map(|(.., header)| header.descr.as_str())
+    }
+
+    /// Finite numbers as f32, from floats or integers of any width. NaN and infinity are errors that
+    /// name the element.
+    pub fn f32(&self, name: &str, want: &[Dim]) -> Result<Array<f32>, ParseError> {
+        let array = self.load(name, want, "numbers", |header, bytes| Some(float(header, bytes)? as f32))?;
+        finite(name, &array, |value| value.is_finite())?;
+        Ok(array)
+    }
+
+    /// [`Self::f32`] in double precision.
+    pub fn f64(&self, name: &str, want: &[Dim]) -> Result<Array<f64>, ParseError> {
+        let array = self.load(name, want, "numbers", float)?;
+        finite(name, &array, |value| value.is_finite())?;
+        Ok(array)
+    }
+
+    /// Integers of any width.
+    pub fn i64(&self, name: &str, want: &[Dim]) -> Result<Array<i64>, ParseError> {
+        self.load(name, want, "integers", |header, bytes| match header.kind {
+            Kind::Signed => Some(signed(bytes)),
+            Kind::Unsigned => i64::try_from(unsigned(bytes)).ok(),
+            _ => None,
+        })
+    }
+
+    /// Indices: integers of any width that fit 32 bits and are not negative.
+    pub fn u32(&self, name: &str, want: &[Dim]) -> Result<Array<u32>, ParseError> {
+        let Array { shape, data } = self.i64(name, want)?;
+        let check = |(place, value): (usize, i64)| {
+            let problem = || format!("{value} at {:?} is not an index", unravel(&shape, place));
+            u32::try_from(value).map_err(|_| ParseError::new(format!("array '{name}'"), problem()))
+        };
+        let data = data.into_iter().enumerate().map(check).collect::<Result<_, _>>()?;
+        Ok(Array { shape, data })
+    }
+
+    /// Booleans, or the integers 0 and 1.
+    pub fn bools(&self, name: &str, want: &[Dim]) -> Result<Array<bool>, ParseError> {
+        self.load(name, want, "booleans", |header, bytes| match header.kind {
+            Kind::Bool | Kind::Signed | Kind::Unsigned if unsigned(bytes) <= 1 => Some(unsigned(bytes) == 1),
+            _ => None,
+        })
+    }
+
+    /// Unicode strings (`<U`); trailing zeros are padding.
+    pub fn strings(&self, name: &str, want: &[Dim]) -> Result<Array<String>, ParseError> {
+        self.load(name, want, "strings", |header, bytes| {
+            if header.kind != Kind::Unicode {
+                return None;
+            }
+            let points = bytes.chunks_exact(4).map(|b| u32::try_from(unsigned(b)).expect("four bytes"));
+            let text: Option<String> = points.map(char::from_u32).collect();
+            Some(text?.trim_end_matches('\0').to_owned())
+        })
+    }
+
+    fn load<T>(
+        &self,
+        name: &str,
+        want: &[Dim],
+        what: &str,
+        convert: impl Fn(&Header, &[u8]) -> Option<T>,
+    ) -> Result<Array<T>, ParseError> {
+        let whose = |problem: String| ParseError::new(format!("array '{name}'"), problem);
+        let found = self.arrays.iter().find(|(other, ..)| other == name);
+        let (_, member, header) = found.ok_or_else(|| whose("is missing".into()))?;
+        header.check_shape(want).map_err(whose)?;
+        let content = zip::unpack(&self.bytes, member)?;
+        let elements = &content[header.start..];
+        let size = header.width * header.length;
+        let mut item = vec![0u8; size];
+        let mut element = |place: usize| {
+            let source = &elements[place * size..(place + 1) * size];
+            let value = if header.big_endian {
+                for (to, from) in item.chunks_exact_mut(header.width).zip(source.chunks_exact(header.width)) {
+                    to.copy_from_slice(from);
+                    to.reverse();
+                }
+                convert(header, &item)
+            } else {
+                convert(header, source)
+            };
+            value.ok_or_else(|| {
+                whose(format!("type '{}' or an element in it cannot be read as {what}", header.descr))
+            })
+        };
+        let count = header.element_count().expect("checked when the header was parsed");
+        let data: Result<Vec<T>, ParseError> = if header.fortran {
+            header.order().into_iter().map(element).collect()
+        } else {
+            (0..count).map(&mut element).collect()
+        };
+        Ok(Array { shape: header.shape.clone(), data: data? })
+    }
+}
+
+fn unsigned(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let spare = 64 - 8 * bytes.len() as u32;
+    ((unsigned(bytes) << spare) as i64) >> spare
+}
+
+fn float(header: &Header, bytes: &[u8]) -> Option<f64> {
+    let bits = unsigned(bytes);
+    match (header.kind, header.width) {
+        (Kind::Float, 2) => Some(half::f16::from_bits(bits as u16).to_f64()),
+        (Kind::Float, 4) => Some(f64::from(f32::from_bits(bits as u32))),
+        (Kind::Float, 8) => Some(f64::from_bits(bits)),
+        (Kind::Signed, _) => Some(signed(bytes) as f64),
+        (Kind::Unsigned, _) => Some(bits as f64),
+        _ => None,
+    }
+}
+
+fn finite<T>(name: &str, array: &Array<T>, is_finite: impl Fn(&T) -> bool) -> Result<(), ParseError> {
+    match array.data.iter().position(|value| !is_finite(value)) {
+        None => Ok(()),
+        Some(place) => Err(ParseError::new(
+            format!("array '{name}'"),
+            format!("the number at {:?} is not finite", unravel(&array.shape, place)),
+        )),
+    }
+}
+
+/// The index along every axis of an element in C order.
+fn unravel(shape: &[usize], place: usize) -> Vec<usize> {
+    let mut rest = place;
+    let mut index: Vec<usize> = shape.iter().rev().map(|side| (rest % side, rest /= side).0).collect();
+    index.reverse();
+    index
+}
+
+/// Collects arrays and writes them as NumPy would, uncompressed, in the order they were added.
+#[derive(Debug, Default)]
+pub struct NpzWriter {
+    archive: zip::Archive,
+    names: Vec<String>,
+    problem: Option<String>,
+}
+
+impl NpzWriter {
+    /// An empty archive.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an array of f32.
+    pub fn f32(&mut self, name: &str, shape: &[usize], data: &[f32]) -> &mut Self {
+        let content = data.iter().flat_map(|value| value.to_le_bytes());
+        self.add(name, "<f4", shape, data.len(), content)
+    }
+
+    /// Adds an array of i32.
+    pub fn i32(&mut self, name: &str, shape: &[usize], data: &[i32]) -> &mut Self {
+        let content = data.iter().flat_map(|value| value.to_le_bytes());
+        self.add(name, "<i4", shape, data.len(), content)
+    }
+
+    /// Adds a list of strings.
+    pub fn strings<S: AsRef<str>>(&mut self, name: &str, data: &[S]) -> &mut Self {
+        let longest = data.iter().map(|s| s.as_ref().chars().count()).max().unwrap_or(0).max(1);
+        let padded = |text: &S| {
+            let points: Vec<u32> = text.as_ref().chars().map(u32::from).collect();
+            let zeros = longest - points.len();
+            points.into_iter().chain(std::iter::repeat_n(0, zeros)).flat_map(u32::to_le_bytes)
+        };
+        let content: Vec<u8> = data.iter().flat_map(padded).collect();
+        if data.iter().any(|text| text.as_ref().ends_with('\0')) {
+            self.fail(name, "a string that ends with a zero character cannot be stored");
+        }
+        self.add(name, &format!("<U{longest}"), &[data.len()], data.len(), content.into_iter())
+    }
+
+    fn fail(&mut self, name: &str, problem: &str) {
+        self.problem.get_or_insert(format!("array '{name}': {problem}"));
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        descr: &str,
+        shape: &[usize],
+        count: usize,
+        content: impl Iterator<Item = u8>,
+    ) -> &mut Self {
+        if shape.iter().product::<usize>() != count {
+            self.fail(name, &format!("shape {shape:?} for {count} elements"));
+        } else if self.names.iter().any(|other| other == name) {
+            self.fail(name, "is added twice");
+        } else {
+            let mut member = npy::write_header(descr, shape);
+            member.extend(content);
+            if self.archive.add(&format!("{name}.npy"), &member).is_none() {
+                self.fail(name, "the archive would be larger than 4 GiB");
+            }
+            self.names.push(name.into());
+        }
+        self
+    }
+
+    /// The archive's bytes, or the first problem met while adding.
+    pub fn finish(self) -> Result<Vec<u8>, String> {
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(self.archive.finish()),
+        }
+    }
+
+    /// Writes the archive, whole or not at all.
+    pub fn write(self, path: &Path) -> Result<(), WriteError> {
+        let bytes = self.finish().map_err(|problem| WriteError::new(path, problem))?;
+        write_atomic(path, &bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Dim::{Any, Exactly};
+    use proptest::prelude::*;
+
+    fn sample() -> Vec<u8> {
+        let mut writer = NpzWriter::new();
+        writer
+            .f32("deltas", &[3, 2, 2], &[0.5; 12])
+            .i32("faces", &[1, 4], &[0, 1, 2, -1])
+            .strings("names", &["smile", "Zähne", ""]);
+        writer.finish().expect("valid")
+    }
+
+    fn npy(descr: &str, shape: &[usize], content: &[u8]) -> NpzReader {
+        let mut archive = zip::Archive::default();
+        let mut member = npy::write_header(descr, shape);
+        member.extend(content);
+        archive.add("a.npy", &member).expect("small");
+        NpzReader::parse(archive.finish()).expect("valid")
+    }
+
+    proptest! {
+        #[test]
+        fn save_load_save_is_the_identity(
+            numbers in prop::collection::vec(-1e6f32..1e6, 0..40),
+            integers in prop::collection::vec(any::<i32>(), 0..40),
+            names in prop::collection::vec("[^\0]{0,9}", 1..6),
+        ) {
+            let save = |numbers: &[f32], integers: &[i32], names: &[String]| {
+                let mut writer = NpzWriter::new();
+                writer.f32("n", &[numbers.len()], numbers).i32("i", &[integers.len(), 1], integers);
+                writer.strings("s", names);
+                writer.finish().expect("valid")
+            };
+            let first = save(&numbers, &integers, &names);
+            let reader = NpzReader::parse(first.clone()).expect("just written");
+            let back_numbers = reader.f32("n", &[Any("n")]).expect("finite").data;
+            let back_integers: Vec<i32> =
+                reader.i64("i", &[Any("n"), Exactly(1)]).expect("integers").data.iter().map(|i| *i as i32).collect();
+            let back_names = reader.strings("s", &[Any("n")]).expect("strings").data;
+            prop_assert_eq!(&back_names, &names);
+            prop_assert_eq!(save(&back_numbers, &back_integers, &back_names), first);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_array_and_the_place() {
+        let reader = NpzReader::parse(sample()).expect("valid");
+        let message = |result: Result<(), ParseError>| result.expect_err("bad").to_string();
+        let shape = reader.f32("deltas", &[Any("m"), Any("n"), Exactly(3)]).map(drop);
+        assert_eq!(message(shape), "array 'deltas': shape [3,2,2], expected [m,n,3]");
+        assert_eq!(message(reader.f32("uv", &[]).map(drop)), "array 'uv': is missing");
+        let index = reader.u32("faces", &[Any("f"), Exactly(4)]).map(drop);
+        assert_eq!(message(index), "array 'faces': -1 at [0, 3] is not an index");
+        assert!(message(reader.i64("names", &[Any("n")]).map(drop)).contains("as integers"));
+        let nan = npy("<f4", &[1, 2], &[0, 0, 0, 0, 0, 0, 0xc0, 0x7f]);
+        let nan = nan.f32("a", &[Any("n"), Any("m")]).map(drop);
+        assert_eq!(message(nan), "array 'a': the number at [0, 1] is not finite");
+        let mut writer = NpzWriter::new();
+        writer.f32("a", &[2], &[1.0]);
+        assert_eq!(writer.finish().expect_err("count"), "array 'a': shape [2] for 1 elements");
+    }
+
+    #[test]
+    fn every_width_is_read() {
+        assert_eq!(npy("<f2", &[1], &[0x00, 0x3e]).f32("a", &[Any("n")]).expect("f16").data, [1.5]);
+        assert_eq!(npy(">i2", &[1], &[0xff, 0xfe]).i64("a", &[Any("n")]).expect("big endian").data, [-2]);
+        assert_eq!(npy("|u1", &[2], &[7, 255]).u32("a", &[Any("n")]).expect("bytes").data, [7, 255]);
+        assert_eq!(npy("|b1", &[2], &[1, 0]).bools("a", &[Any("n")]).expect("bools").data, [true, false]);
+        assert_eq!(npy("<f8", &[], &1.25f64.to_le_bytes()).f64("a", &[]).expect("scalar").data, [1.25]);
+        assert!(npy("<f8", &[1], &1e300f64.to_le_bytes()).f32("a", &[Any("n")]).is_err(), "overflows f32");
+    }
+}
