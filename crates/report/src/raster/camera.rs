@@ -131,7 +131,9 @@ mod tests {
     #[test]
     fn framing_holds_every_corner_and_fills_the_picture() {
         let (low, high) = (Vec3::new(-30.0, 0.0, -10.0), Vec3::new(40.0, 190.0, 25.0));
-        for (yaw, pitch, aspect) in [(0.0, 0.0, 1.0), (35.0, 10.0, 0.5), (-120.0, 60.0, 2.0), (90.0, -89.0, 1.0)] {
+        for (yaw, pitch, aspect) in
+            [(0.0, 0.0, 1.0), (35.0, 10.0, 0.5), (-120.0, 60.0, 2.0), (90.0, -89.0, 1.0)]
+        {
             let camera = Camera::framing(low, high, yaw, pitch, aspect);
             let mut reach = 0.0f32;
             for corner in box_corners(low, high) {

@@ -2,6 +2,7 @@
 //! linear light. The lights hang on the camera's heading, so that every view is lit alike.
 
 use super::Camera;
+use std::sync::OnceLock;
 use understudy_core::Vec3;
 
 /// What the surface looks like at a point; colours are linear.
@@ -59,8 +60,11 @@ impl Studio {
         let highlight = |light: Vec3| {
             let half = (light + to_eye).normalize_or_zero();
             let fresnel = 0.04 + 0.96 * (1.0 - half.dot(to_eye).clamp(0.0, 1.0)).powi(5);
-            // The factor keeps the reflected energy when the highlight narrows.
-            fresnel * (power + 8.0) / 8.0 * normal.dot(half).max(0.0).powf(power) * normal.dot(light).max(0.0)
+            // Schlick's fraction stands for the cosine's power; the factor keeps the reflected energy
+            // when the highlight narrows.
+            let cosine = normal.dot(half).max(0.0);
+            let lobe = cosine / (power - power * cosine + cosine);
+            fresnel * (power + 8.0) / 8.0 * lobe * lobe * normal.dot(light).max(0.0)
         };
         let strength = (0.35 + 2.0 * shine) * direct_openness;
         let specular = KEY_COLOUR * (highlight(self.key) * strength * key_visible)
@@ -81,7 +85,7 @@ fn wrap(cosine: f32, amount: f32) -> f32 {
 }
 
 /// sRGB in 0..=1 to linear light.
-pub(super) fn to_linear(colour: Vec3) -> Vec3 {
+pub(crate) fn to_linear(colour: Vec3) -> Vec3 {
     let channel = |v: f32| {
         let v = if v.is_finite() { v.clamp(0.0, 1.0) } else { 0.0 };
         if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
@@ -90,12 +94,24 @@ pub(super) fn to_linear(colour: Vec3) -> Vec3 {
 }
 
 /// Linear light to sRGB in 0..=1; values above one are cut.
-pub(super) fn to_srgb(colour: Vec3) -> Vec3 {
+pub(crate) fn to_srgb(colour: Vec3) -> Vec3 {
     let channel = |v: f32| {
         let v = v.clamp(0.0, 1.0);
         if v <= 0.003_130_8 { v * 12.92 } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 }
     };
     Vec3::new(channel(colour.x), channel(colour.y), channel(colour.z))
+}
+
+/// Linear light to an sRGB byte, by a table over the square root: exact to one step and several times
+/// faster than a power a channel.
+pub(super) fn to_srgb_byte(value: f32) -> u8 {
+    const LAST: usize = 4095;
+    static TABLE: OnceLock<Vec<u8>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let byte = |i: usize| to_srgb(Vec3::splat((i as f32 / LAST as f32).powi(2))).x * 255.0 + 0.5;
+        (0..=LAST).map(|i| byte(i) as u8).collect()
+    });
+    table[(value.clamp(0.0, 1.0).sqrt() * LAST as f32 + 0.5) as usize]
 }
 
 /// Rolls bright light off softly: the identity up to 0.6, then towards one without reaching it.

@@ -64,7 +64,8 @@ impl GroundShadow {
         }
         let soft = blur(&slanted, (span * 0.045 / cell).ceil() as usize);
         let tight = blur(&contact, (span * 0.014 / cell).ceil() as usize);
-        let darkness = soft.iter().zip(&tight).map(|(s, t)| 1.0 - (1.0 - 0.42 * s) * (1.0 - 0.55 * t)).collect();
+        let darkness =
+            soft.iter().zip(&tight).map(|(s, t)| 1.0 - (1.0 - 0.42 * s) * (1.0 - 0.55 * t)).collect();
         Some(Self { height, low: origin, cell, darkness })
     }
 
@@ -108,10 +109,10 @@ fn cover(points: [[f32; 2]; 3], mut visit: impl FnMut(usize)) {
         }
     }
     let low = |axis: usize| points.iter().map(|p| p[axis]).fold(f32::INFINITY, f32::min).max(0.0) as usize;
-    let high = |axis: usize| {
-        points.iter().map(|p| p[axis]).fold(0.0, f32::max).min((CELLS - 1) as f32) as usize
-    };
-    let edge = |a: [f32; 2], b: [f32; 2], x: f32, y: f32| (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]);
+    let high =
+        |axis: usize| points.iter().map(|p| p[axis]).fold(0.0, f32::max).min((CELLS - 1) as f32) as usize;
+    let edge =
+        |a: [f32; 2], b: [f32; 2], x: f32, y: f32| (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]);
     for row in low(1)..=high(1) {
         for column in low(0)..=high(0) {
             let (x, y) = (column as f32 + 0.5, row as f32 + 0.5);

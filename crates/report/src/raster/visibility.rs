@@ -52,7 +52,8 @@ impl Setup {
         if points.iter().all(|p| p[2] <= 0.0) {
             return None;
         }
-        let mut edges = [cross(points[1], points[2]), cross(points[2], points[0]), cross(points[0], points[1])];
+        let mut edges =
+            [cross(points[1], points[2]), cross(points[2], points[0]), cross(points[0], points[1])];
         let determinant: f64 = (0..3).map(|i| points[0][i] * edges[0][i]).sum();
         if determinant == 0.0 || !determinant.is_finite() {
             return None;
@@ -91,6 +92,12 @@ impl Setup {
         if sum > 0.0 { raw.map(|value| (value / sum) as f32) } else { [1.0 / 3.0; 3] }
     }
 
+    /// Distances in pixels to the three edges' lines, each opposite a corner.
+    pub fn edge_distances(&self, x: f32, y: f32) -> [f32; 3] {
+        let (x, y) = (f64::from(x), f64::from(y));
+        self.edges.map(|[a, b, c]| ((a * x + (b * y + c)) / a.hypot(b).max(f64::MIN_POSITIVE)) as f32)
+    }
+
     /// Fills the rows `top..top + rows` of a band.
     fn fill(&self, triangle: u32, top: usize, width: usize, band: &mut [Sample]) {
         let rows = band.len() / (width * SAMPLES);
@@ -103,7 +110,8 @@ impl Setup {
                 // The order of operations makes a shared edge exactly opposite in both triangles:
                 // no sample falls between them.
                 let [e0, e1, e2] = self.edges.map(|[a, b, c]| (a, b * y + c));
-                let (depth_a, depth_b) = (self.inverse_depth[0], self.inverse_depth[1] * y + self.inverse_depth[2]);
+                let (depth_a, depth_b) =
+                    (self.inverse_depth[0], self.inverse_depth[1] * y + self.inverse_depth[2]);
                 for column in self.low[0] as usize..self.high[0] as usize {
                     let x = column as f64 + f64::from(offset_x);
                     if e0.0 * x + e0.1 >= 0.0 && e1.0 * x + e1.1 >= 0.0 && e2.0 * x + e2.1 >= 0.0 {
@@ -130,7 +138,13 @@ pub(super) struct Visibility {
 impl Visibility {
     /// Finds the nearest triangle everywhere. `eye` are the corners in camera space; every index in
     /// `triangles` must be in range and its corners finite.
-    pub fn compute(eye: &[Vec3], triangles: &[[u32; 3]], camera: &Camera, width: usize, height: usize) -> Self {
+    pub fn compute(
+        eye: &[Vec3],
+        triangles: &[[u32; 3]],
+        camera: &Camera,
+        width: usize,
+        height: usize,
+    ) -> Self {
         let across = width as f64 / (2.0 * f64::from(camera.half_height) * f64::from(camera.aspect));
         let scale = [across, height as f64 / (2.0 * f64::from(camera.half_height))];
         let setups: Vec<Option<Setup>> = triangles

@@ -1,0 +1,159 @@
+//! How open every pixel's surface is to the sky and to the key light: screen-space ambient obscurance
+//! (after McGuire, Mara and Luebke 2012) and soft self-shadows, sampled sparsely with a pattern that
+//! turns from pixel to pixel and then smoothed where depth agrees.
+
+use super::key_shadow::KeyShadow;
+use rayon::prelude::*;
+use understudy_core::Vec3;
+
+/// Looks a pixel, for each of the two terms.
+const LOOKS: usize = 9;
+
+/// Turns of the spiral of looks; prime to [`LOOKS`].
+const TURNS: f32 = 4.0;
+
+/// The pattern repeats every so many pixels; the smoothing window is one period wide.
+const PERIOD: usize = 4;
+
+/// A visible point a pixel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visible {
+    /// World position, cm.
+    pub position: Vec3,
+    /// Unit normal on the viewer's side.
+    pub normal: Vec3,
+    /// Depth along the line of sight, cm; infinite where nothing is seen.
+    pub depth: f32,
+}
+
+impl Visible {
+    /// Where nothing is seen.
+    pub const NOTHING: Self = Self { position: Vec3::ZERO, normal: Vec3::ZERO, depth: f32::INFINITY };
+}
+
+/// Sizes that depend on the scene.
+pub(super) struct Reach {
+    /// How far a surface darkens another, cm.
+    pub occlusion: f32,
+    /// Width of the blur of self-shadows, cm.
+    pub penumbra: f32,
+    /// Pixels a cm at depth one cm.
+    pub pixels: f32,
+}
+
+/// For every pixel: openness to the sky, and how much of the key light arrives; both 0..=1.
+pub(super) fn openness(
+    visible: &[Visible],
+    width: usize,
+    reach: &Reach,
+    shadow: Option<&KeyShadow>,
+) -> Vec<[f32; 2]> {
+    let height = visible.len() / width;
+    let spiral: [[f32; 3]; LOOKS] = std::array::from_fn(|look| {
+        let share = (look as f32 + 0.5) / LOOKS as f32;
+        let (sine, cosine) = (share * TURNS * std::f32::consts::TAU).sin_cos();
+        [cosine, sine, share]
+    });
+    let turns: [[f32; 2]; PERIOD * PERIOD] = std::array::from_fn(|cell| {
+        // An ordered (Bayer) sequence spreads the angles evenly over the window.
+        const ORDER: [usize; 16] = [0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5];
+        let (sine, cosine) = (ORDER[cell] as f32 / 16.0 * std::f32::consts::TAU).sin_cos();
+        [cosine, sine]
+    });
+    let mut raw = vec![[1.0f32; 2]; visible.len()];
+    raw.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
+        for (column, out) in line.iter_mut().enumerate() {
+            let here = visible[row * width + column];
+            if !here.depth.is_finite() {
+                continue;
+            }
+            let [cosine, sine] = turns[row % PERIOD * PERIOD + column % PERIOD];
+            let turned = spiral.map(|[x, y, share]| [x * cosine - y * sine, x * sine + y * cosine, share]);
+            let radius = (reach.occlusion * reach.pixels / here.depth).min(width as f32 * 0.25);
+            let mut sum = 0.0;
+            for [x, y, share] in turned {
+                let (tap_x, tap_y) = (column as f32 + x * share * radius, row as f32 + y * share * radius);
+                if tap_x < 0.0 || tap_y < 0.0 || tap_x >= width as f32 || tap_y >= height as f32 {
+                    continue;
+                }
+                let there = visible[tap_y as usize * width + tap_x as usize];
+                if there.depth.is_finite() {
+                    sum += obscurance(there.position - here.position, here.normal, reach.occlusion);
+                }
+            }
+            out[0] = (1.0 - 2.6 * sum / LOOKS as f32).clamp(0.0, 1.0);
+            if let Some(shadow) = shadow {
+                let looks = turned.iter().map(|[x, y, share]| {
+                    let wide = share.sqrt() * reach.penumbra;
+                    [x * wide, y * wide]
+                });
+                out[1] = shadow.visible(here.position + here.normal * (reach.penumbra * 0.9), looks);
+            }
+        }
+    });
+    smooth(&raw, visible, width, reach.occlusion * 0.25)
+}
+
+/// How much a surface at `offset` darkens one with `normal`: nothing behind or beyond the reach.
+fn obscurance(offset: Vec3, normal: Vec3, reach: f32) -> f32 {
+    let distance_squared = offset.length_squared();
+    let fade = (1.0 - distance_squared / (reach * reach)).max(0.0);
+    let rise = (offset.dot(normal) - 0.02 * reach).max(0.0);
+    fade * fade * fade * rise * reach / (distance_squared + 0.002 * reach * reach)
+}
+
+/// The mean over one period of the pattern, among pixels of like depth.
+fn smooth(raw: &[[f32; 2]], visible: &[Visible], width: usize, tolerance: f32) -> Vec<[f32; 2]> {
+    let height = raw.len() / width;
+    let mut out = raw.to_vec();
+    out.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
+        let rows = row.saturating_sub(1)..(row + PERIOD - 1).min(height);
+        for (column, value) in line.iter_mut().enumerate() {
+            let depth = visible[row * width + column].depth;
+            if !depth.is_finite() {
+                continue;
+            }
+            let columns = column.saturating_sub(1)..(column + PERIOD - 1).min(width);
+            let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
+            for other_row in rows.clone() {
+                for at in other_row * width + columns.start..other_row * width + columns.end {
+                    if (visible[at].depth - depth).abs() < tolerance {
+                        sum[0] += raw[at][0];
+                        sum[1] += raw[at][1];
+                        count += 1.0;
+                    }
+                }
+            }
+            *value = sum.map(|total| total / count);
+        }
+    });
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A floor seen from above with a wall that rises at the right half.
+    fn step(rise: f32) -> Vec<[f32; 2]> {
+        let visible: Vec<Visible> = (0..32 * 32)
+            .map(|at| {
+                let (x, z) = ((at % 32) as f32, (at / 32) as f32);
+                let y = if x >= 16.0 { rise } else { 0.0 };
+                Visible { position: Vec3::new(x, y, z), normal: Vec3::Y, depth: 100.0 - y }
+            })
+            .collect();
+        openness(&visible, 32, &Reach { occlusion: 8.0, penumbra: 1.0, pixels: 100.0 }, None)
+    }
+
+    #[test]
+    fn a_plane_is_open_and_a_corner_is_not() {
+        let flat = step(0.0);
+        assert!(flat.iter().all(|[open, key]| *open > 0.999 && *key == 1.0));
+        let raised = step(3.0);
+        let at = |x: usize| raised[16 * 32 + x][0];
+        assert!(at(14) < 0.9, "beside the wall: {}", at(14));
+        assert!(at(4) > 0.99, "far from the wall: {}", at(4));
+        assert!(at(20) > 0.99, "on top: {}", at(20));
+    }
+}
