@@ -7,7 +7,9 @@
 pub mod constraints;
 pub mod deformers;
 pub mod modeling;
+pub mod probe;
 mod rig;
+pub mod sampling;
 mod stack;
 
 pub use rig::{Rig, RigError, RigPose};

@@ -1,0 +1,341 @@
+//! Where poses come from: random values, an animator's clips, or clips times noise. Start at
+//! [`SamplingConfig::build`]; pose `i` of a [`PoseSource`] is the same whoever asks for it and when, so
+//! that threads and interruptions leave no trace. Recording what the rig answers is a job's business.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use understudy_core::{Clip, ClipError, ControlSpecs, Controls, Random, SampledClip};
+
+/// What is wrong with a sampling configuration.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum SamplingError {
+    /// The rig has no clip of that name.
+    #[error("there is no clip '{name}' (the rig has {known})")]
+    UnknownClip {
+        /// The name.
+        name: String,
+        /// The clips that exist.
+        known: String,
+    },
+    /// Sampling needs clips, and none is left.
+    #[error("no clip is left to take poses from (the rig has {known})")]
+    NoClips {
+        /// The clips that exist.
+        known: String,
+    },
+    /// Clips are named, but random values do not look at clips.
+    #[error("clips are named, but the method '{method}' draws values at random; take 'noise' or 'clips'")]
+    ClipsUnused {
+        /// The method.
+        method: Method,
+    },
+    /// A number that makes no sense.
+    #[error("the {what} is {value}")]
+    BadNumber {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        value: f32,
+    },
+    /// A clip that does not fit the rig.
+    #[error(transparent)]
+    Clip(#[from] ClipError),
+}
+
+/// How poses are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Each control by itself, normal about the middle of its range, cut at ±1.5 σ (METHODS M1).
+    #[default]
+    Gaussian,
+    /// Each control by itself, evenly over its range.
+    Uniform,
+    /// A frame of a clip, each control's offset from its default times its own random factor (METHODS
+    /// M2, face-twin paper eq. 3.5), brought back into range.
+    Noise,
+    /// Every frame of the clips, one after another.
+    Clips,
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Gaussian => "gaussian",
+            Self::Uniform => "uniform",
+            Self::Noise => "noise",
+            Self::Clips => "clips",
+        })
+    }
+}
+
+/// What to draw. Checked once, by [`SamplingConfig::build`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SamplingConfig {
+    /// How.
+    pub method: Method,
+    /// The same seed gives the same poses.
+    pub seed: u64,
+    /// Take these clips only; all of them when empty.
+    pub clips: Vec<String>,
+    /// Leave these clips out.
+    pub exclude: Vec<String>,
+    /// Frames a second at which clips are read.
+    pub rate: f32,
+    /// Smallest noise factor.
+    pub noise_low: f32,
+    /// Largest noise factor.
+    pub noise_high: f32,
+}
+
+impl Default for SamplingConfig {
+    fn default() -> Self {
+        Self {
+            method: Method::Gaussian,
+            seed: 1,
+            clips: Vec::new(),
+            exclude: Vec::new(),
+            rate: 30.0,
+            noise_low: 0.25,
+            noise_high: 3.0,
+        }
+    }
+}
+
+impl SamplingConfig {
+    /// Checks the configuration against a rig's controls and clips.
+    pub fn build(&self, specs: &ControlSpecs, clips: &[Clip]) -> Result<PoseSource, SamplingError> {
+        let known = || match clips {
+            [] => "none".to_owned(),
+            clips => clips.iter().map(|clip| clip.name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        for name in self.clips.iter().chain(&self.exclude) {
+            if !clips.iter().any(|clip| clip.name == *name) {
+                return Err(SamplingError::UnknownClip { name: name.clone(), known: known() });
+            }
+        }
+        for (what, value) in [("frame rate", self.rate), ("smallest noise factor", self.noise_low)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(SamplingError::BadNumber { what, value });
+            }
+        }
+        if !(self.noise_high.is_finite() && self.noise_high > self.noise_low) {
+            return Err(SamplingError::BadNumber { what: "largest noise factor", value: self.noise_high });
+        }
+        let mut sampled = Vec::new();
+        match self.method {
+            Method::Gaussian | Method::Uniform if !self.clips.is_empty() => {
+                return Err(SamplingError::ClipsUnused { method: self.method });
+            }
+            Method::Gaussian | Method::Uniform => {}
+            Method::Noise | Method::Clips => {
+                let asked = |clip: &&Clip| self.clips.is_empty() || self.clips.contains(&clip.name);
+                let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
+                for clip in clips.iter().filter(asked).filter(kept) {
+                    sampled.push(clip.sample(specs, self.rate)?);
+                }
+                if sampled.is_empty() {
+                    return Err(SamplingError::NoClips { known: known() });
+                }
+            }
+        }
+        Ok(PoseSource { specs: specs.clone(), config: self.clone(), clips: sampled })
+    }
+}
+
+/// Poses by number. Infinite for the random methods, as long as its clips for [`Method::Clips`].
+#[derive(Debug, Clone)]
+pub struct PoseSource {
+    specs: ControlSpecs,
+    config: SamplingConfig,
+    clips: Vec<SampledClip>,
+}
+
+impl PoseSource {
+    /// The configuration that it was built from.
+    pub fn config(&self) -> &SamplingConfig {
+        &self.config
+    }
+
+    /// How many poses there are; `None` where random methods never run out.
+    pub fn len(&self) -> Option<u64> {
+        matches!(self.config.method, Method::Clips).then(|| self.frame_count() as u64)
+    }
+
+    /// Never true: a source has at least one pose.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The clips in use with their frames, in the order in which [`Method::Clips`] walks them; empty for
+    /// methods that use none.
+    pub fn clips(&self) -> &[SampledClip] {
+        &self.clips
+    }
+
+    /// Pose `index`, into `out`. Beyond the last frame of [`Method::Clips`] the last frame holds.
+    pub fn pose_into(&self, index: u64, out: &mut Controls) {
+        out.0.clear();
+        match self.config.method {
+            Method::Gaussian => {
+                let mut random = Random::stream(self.config.seed, index);
+                out.0.extend(self.specs.iter().map(|spec| random.truncated_normal(spec.low, spec.high)));
+            }
+            Method::Uniform => {
+                let mut random = Random::stream(self.config.seed, index);
+                out.0.extend(self.specs.iter().map(|spec| random.uniform(spec.low, spec.high)));
+            }
+            Method::Noise => {
+                let mut random = Random::stream(self.config.seed, index);
+                let frame = self.frame(random.below(self.frame_count()));
+                let (low, high) = (self.config.noise_low, self.config.noise_high);
+                // A factor is drawn for every control, moving or not, so that a control's noise does not
+                // depend on which others a clip happens to move.
+                out.0.extend(self.specs.iter().zip(&frame.0).map(|(spec, value)| {
+                    let scaled = spec.default + (value - spec.default) * random.uniform(low, high);
+                    scaled.clamp(spec.low, spec.high)
+                }));
+            }
+            Method::Clips => {
+                let index = usize::try_from(index).unwrap_or(usize::MAX);
+                out.0.extend_from_slice(&self.frame(index.min(self.frame_count() - 1)).0);
+            }
+        }
+    }
+
+    /// Pose `index`.
+    pub fn pose(&self, index: u64) -> Controls {
+        let mut out = Controls::default();
+        self.pose_into(index, &mut out);
+        out
+    }
+
+    fn frame_count(&self) -> usize {
+        self.clips.iter().map(|clip| clip.frames.len()).sum()
+    }
+
+    fn frame(&self, mut index: usize) -> &Controls {
+        for clip in &self.clips {
+            match clip.frames.get(index) {
+                Some(frame) => return frame,
+                None => index -= clip.frames.len(),
+            }
+        }
+        unreachable!("callers keep the index below the number of frames")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::{ControlSpec, Curve};
+
+    fn specs() -> ControlSpecs {
+        ControlSpecs::new(vec![
+            ControlSpec::number("a", -10.0, 50.0, 5.0),
+            ControlSpec::number("b", 0.0, 1.0, 0.0),
+            ControlSpec::number("c", -1.0, 1.0, 1.0),
+        ])
+        .expect("valid specs")
+    }
+
+    fn clips() -> Vec<Clip> {
+        let clip = |name: &str, control: &str, end: f32| Clip {
+            name: name.into(),
+            duration: 1.0,
+            curves: vec![Curve::smooth(control, &[(0.0, 0.0), (1.0, end)])],
+        };
+        vec![clip("rise", "a", 20.0), clip("blink", "b", 0.3), clip("turn", "c", -1.0)]
+    }
+
+    fn config(method: Method) -> SamplingConfig {
+        SamplingConfig { method, seed: 9, ..SamplingConfig::default() }
+    }
+
+    fn source(config: &SamplingConfig) -> PoseSource {
+        config.build(&specs(), &clips()).expect("valid config")
+    }
+
+    #[test]
+    fn every_method_stays_in_range_and_depends_on_the_index_alone() {
+        for method in [Method::Gaussian, Method::Uniform, Method::Noise, Method::Clips] {
+            let source = source(&config(method));
+            let forward: Vec<Controls> = (0..90).map(|i| source.pose(i)).collect();
+            let mut backward: Vec<Controls> = (0..90).rev().map(|i| source.pose(i)).collect();
+            backward.reverse();
+            assert_eq!(forward, backward, "{method}");
+            for pose in &forward {
+                specs().check_range(pose).expect("in range");
+            }
+            assert!(forward.windows(2).any(|pair| pair[0] != pair[1]), "{method}");
+        }
+    }
+
+    #[test]
+    fn other_seeds_give_other_poses() {
+        let first = source(&config(Method::Gaussian));
+        let second = source(&SamplingConfig { seed: 10, ..config(Method::Gaussian) });
+        assert!((0..100).all(|i| first.pose(i) != second.pose(i)));
+    }
+
+    #[test]
+    fn gaussian_and_uniform_have_their_spreads() {
+        // A normal cut at ±1.5 σ keeps 0.7426 σ, here σ = 20; a uniform one has (b − a)/√12 = 17.32.
+        for (method, spread) in [(Method::Gaussian, 0.7426 * 20.0), (Method::Uniform, 17.32)] {
+            let source = source(&config(method));
+            let draws: Vec<f64> = (0..20_000).map(|i| f64::from(source.pose(i).0[0])).collect();
+            let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+            let found = (draws.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / draws.len() as f64).sqrt();
+            assert!((mean - 20.0).abs() < 0.6, "{method}: mean {mean}");
+            assert!((found - spread).abs() < 0.4, "{method}: {found}");
+        }
+    }
+
+    #[test]
+    fn noise_scales_offsets_of_kept_clips_only() {
+        let config = SamplingConfig { exclude: vec!["turn".into()], ..config(Method::Noise) };
+        let source = source(&config);
+        let mut largest = 0.0f32;
+        for index in 0..3000 {
+            let pose = source.pose(index).0;
+            // Excluded: c never leaves its default. a and b come from different clips.
+            assert_eq!(pose[2], 1.0);
+            assert!(pose[0] == 5.0 || pose[1] == 0.0);
+            largest = largest.max(pose[1]);
+        }
+        // b reaches 0.3 in its clip; times up to 3 it comes near 0.9 and never above.
+        assert!(largest > 0.8 && largest <= 0.9 + 1e-6, "{largest}");
+    }
+
+    #[test]
+    fn clips_are_walked_frame_by_frame() {
+        let config = SamplingConfig { clips: vec!["turn".into(), "rise".into()], ..config(Method::Clips) };
+        let source = source(&config);
+        assert_eq!(source.len(), Some(62));
+        let rise = clips()[0].sample(&specs(), 30.0).expect("in range");
+        let turn = clips()[2].sample(&specs(), 30.0).expect("in range");
+        let walked: Vec<Controls> = (0..62).map(|i| source.pose(i)).collect();
+        assert_eq!(walked, [rise.frames, turn.frames].concat());
+        assert_eq!(source.pose(u64::MAX), walked[61]);
+    }
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let build = |config: SamplingConfig| config.build(&specs(), &clips()).map(|_| ());
+        let unknown = build(SamplingConfig { exclude: vec!["dance".into()], ..config(Method::Noise) });
+        let known = "rise, blink, turn".to_owned();
+        assert_eq!(unknown, Err(SamplingError::UnknownClip { name: "dance".into(), known: known.clone() }));
+        let all: Vec<String> = clips().iter().map(|clip| clip.name.clone()).collect();
+        let none = build(SamplingConfig { exclude: all, ..config(Method::Clips) });
+        assert_eq!(none, Err(SamplingError::NoClips { known }));
+        let unused = build(SamplingConfig { clips: vec!["turn".into()], ..config(Method::Uniform) });
+        assert_eq!(unused, Err(SamplingError::ClipsUnused { method: Method::Uniform }));
+        let rate = build(SamplingConfig { rate: f32::NAN, ..config(Method::Clips) });
+        assert!(matches!(rate, Err(SamplingError::BadNumber { what: "frame rate", .. })));
+        let noise = build(SamplingConfig { noise_high: 0.1, ..config(Method::Noise) });
+        assert!(matches!(noise, Err(SamplingError::BadNumber { what: "largest noise factor", .. })));
+        let bare = config(Method::Noise).build(&specs(), &[]).map(|_| ());
+        assert_eq!(bare, Err(SamplingError::NoClips { known: "none".into() }));
+    }
+}
