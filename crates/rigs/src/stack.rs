@@ -6,7 +6,7 @@ use crate::rig::{Rig, RigError, RigPose};
 use understudy_core::skinning::DualQuaternion;
 use understudy_core::{
     Affine3A, BlendshapeRig, Channel, Clip, ControlKind, ControlSpecs, Controls, JointPose, JointTransform, Mesh,
-    Quat, Skeleton, SkinWeights, Vec3,
+    Quat, Skeleton, SkinWeights, Vec3, Vec3A,
 };
 
 /// Working memory of an evaluation, kept between poses. A deformer may use any of it and must not
@@ -19,6 +19,10 @@ pub struct Scratch {
     pub more_points: Vec<Vec3>,
     /// For weights.
     pub numbers: Vec<f32>,
+    /// For copies of the vertices that are worked on hard: aligned for SIMD.
+    pub wide: Vec<Vec3A>,
+    /// For a second one.
+    pub more_wide: Vec<Vec3A>,
     /// For dual-quaternion skinning.
     pub dual: Vec<DualQuaternion>,
     pose: JointPose,

@@ -1,0 +1,207 @@
+//! Eyelids that travel on an arc around the eyeball and never enter it. Works in the frame of the head,
+//! before or after skinning, so that head and jaw may do what they like.
+
+use super::driver::{Driver, RigSize, VertexWeights, check_positive, unknown};
+use crate::constraints::twist_angle;
+use crate::rig::RigError;
+use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::skeleton::rotation_of;
+use understudy_core::{Affine3A, Quat, Vec3};
+
+/// Something that turns lids about the eye: a blink, a wide-open eye, a squint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lid {
+    /// How far it has come, usually 0 to 1.
+    pub driver: Driver,
+    /// Degrees about the eye's axis at driver = 1, a vertex. By the right-hand rule: with the axis
+    /// along +X and the face towards +Z, positive turns the upper lid down.
+    pub turn: VertexWeights,
+}
+
+/// One eye and its lids. Everything is given in the rest pose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Eye {
+    /// For messages.
+    pub name: String,
+    /// The bone that turns the eyeball; its rest → pose map carries the centre and the gaze.
+    pub eye_bone: Option<usize>,
+    /// The bone that carries lids and eye (the head); gaze is measured against it.
+    pub head_bone: Option<usize>,
+    /// Whether this layer runs after skinning: then vertices are brought into the head's rest frame and
+    /// back. Before skinning they already are in it.
+    pub posed: bool,
+    /// Centre of the eyeball, world, cm.
+    pub centre: Vec3,
+    /// Unit, horizontal, usually +X.
+    pub axis: Vec3,
+    /// Unit, usually +Y; gaze to the side is measured about it.
+    pub up: Vec3,
+    /// Radius of the eyeball, cm.
+    pub radius: f32,
+    /// Vertices kept outside, with the thickness that stays between them and the eyeball, cm.
+    pub contact: VertexWeights,
+    /// Over how many cm above contact a vertex is slowed down; 0 stops it at once.
+    pub softness: f32,
+    /// What turns the lids.
+    pub lids: Vec<Lid>,
+    /// Share of the gaze's pitch that a vertex follows, 0 to 1.
+    pub follow_pitch: VertexWeights,
+    /// Share of the gaze's yaw that a vertex follows, 0 to 1.
+    pub follow_yaw: VertexWeights,
+}
+
+/// Turns lid vertices about the eye's centre, then keeps them outside: with `x` the height over the
+/// contact distance, `x ← 0` below, `x²(2k − x)/k²` up to the softness `k`, unchanged above. A vertex
+/// that rests nearer than its contact distance keeps its rest distance instead.
+pub struct EyelidSlide {
+    eyes: Vec<PreparedEye>,
+}
+
+struct PreparedEye {
+    eye: Eye,
+    vertices: Vec<u32>,
+    /// For each lid, places among `vertices` with radians.
+    turns: Vec<Vec<(u32, f32)>>,
+    pitch: Vec<(u32, f32)>,
+    yaw: Vec<(u32, f32)>,
+    /// Place among `vertices`, least distance, softness.
+    contact: Vec<(u32, f32, f32)>,
+}
+
+impl EyelidSlide {
+    /// Checks the eyes. `rest`: the rest vertices, `[V]`.
+    pub fn new(eyes: Vec<Eye>, rest: &[Vec3], size: &RigSize) -> Result<Self, RigError> {
+        if rest.len() != size.vertices {
+            let (got, want) = (rest.len(), size.vertices);
+            return Err(RigError::Count { what: "eyelids: rest vertices".into(), got, want });
+        }
+        let eyes = eyes.into_iter().map(|eye| prepare(eye, rest, size)).collect::<Result<_, RigError>>()?;
+        Ok(Self { eyes })
+    }
+}
+
+fn prepare(eye: Eye, rest: &[Vec3], size: &RigSize) -> Result<PreparedEye, RigError> {
+    let part = format!("eye '{}'", eye.name);
+    for bone in eye.eye_bone.iter().chain(&eye.head_bone) {
+        size.check_bone(&part, *bone)?;
+    }
+    check_positive(&part, "radius", eye.radius)?;
+    for (what, axis) in [("axis", eye.axis), ("up", eye.up)] {
+        if !axis.is_normalized() {
+            return Err(unknown(&part, format!("{what} = {axis}, which has no unit length")));
+        }
+    }
+    if !eye.centre.is_finite() || !(0.0..=eye.radius).contains(&eye.softness) {
+        return Err(unknown(&part, format!("centre {} or softness {}", eye.centre, eye.softness)));
+    }
+    let mut vertices = Vec::new();
+    let lists =
+        eye.lids.iter().map(|lid| &lid.turn).chain([&eye.contact, &eye.follow_pitch, &eye.follow_yaw]);
+    for list in lists {
+        size.check_weights(&part, list)?;
+        vertices.extend(list.iter().map(|w| w.0));
+    }
+    for lid in &eye.lids {
+        lid.driver.check(&part, size)?;
+    }
+    vertices.sort_unstable();
+    vertices.dedup();
+    let place = |vertex: u32| vertices.partition_point(|v| *v < vertex) as u32;
+    let placed = |list: &VertexWeights, scale: f32| -> Vec<(u32, f32)> {
+        list.iter().map(|&(v, w)| (place(v), w * scale)).collect()
+    };
+    let contact = eye.contact.iter().map(|&(vertex, thickness)| {
+        let distance = (rest[vertex as usize] - eye.centre).length();
+        let least = (eye.radius + thickness).min(distance);
+        // Softness reaches up to the rest height at most, so that the rest pose stays what it is.
+        (place(vertex), least, eye.softness.min(distance - least))
+    });
+    Ok(PreparedEye {
+        contact: contact.collect(),
+        turns: eye.lids.iter().map(|lid| placed(&lid.turn, 1f32.to_radians())).collect(),
+        pitch: placed(&eye.follow_pitch, 1.0),
+        yaw: placed(&eye.follow_yaw, 1.0),
+        vertices,
+        eye,
+    })
+}
+
+impl Deformer for EyelidSlide {
+    fn name(&self) -> &str {
+        "eyelid slide"
+    }
+
+    fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], scratch: &mut Scratch) {
+        for eye in &self.eyes {
+            eye.deform(frame, vertices, scratch);
+        }
+    }
+}
+
+impl PreparedEye {
+    fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], scratch: &mut Scratch) {
+        let eye = &self.eye;
+        let head = eye.head_bone.map_or(Affine3A::IDENTITY, |bone| frame.matrices[bone]);
+        let eye_motion =
+            eye.eye_bone.map_or(Affine3A::IDENTITY, |bone| head.inverse() * frame.matrices[bone]);
+        let head = if eye.posed { head } else { Affine3A::IDENTITY };
+        let to_rest = head.inverse();
+        let centre = eye_motion.transform_point3(eye.centre);
+        let gaze = rotation_of(&eye_motion);
+        let (pitch, yaw) = (twist_angle(gaze, eye.axis), twist_angle(gaze, eye.up));
+
+        let Scratch { numbers: pitches, points, more_points: yaws, .. } = scratch;
+        pitches.clear();
+        pitches.resize(self.vertices.len(), 0.0);
+        for (lid, turns) in eye.lids.iter().zip(&self.turns) {
+            let amount = lid.driver.value(frame.controls);
+            for &(place, turn) in turns {
+                pitches[place as usize] += amount * turn;
+            }
+        }
+        for &(place, share) in &self.pitch {
+            pitches[place as usize] += pitch * share;
+        }
+        yaws.clear();
+        yaws.resize(self.vertices.len(), Vec3::ZERO);
+        for &(place, share) in &self.yaw {
+            yaws[place as usize].x += yaw * share;
+        }
+        points.clear();
+        for (place, vertex) in self.vertices.iter().enumerate() {
+            let offset = to_rest.transform_point3(vertices[*vertex as usize]) - centre;
+            let turn = Quat::from_axis_angle(eye.up, yaws[place].x)
+                * Quat::from_axis_angle(eye.axis, pitches[place]);
+            points.push(turn * offset);
+        }
+        for &(place, least, softness) in &self.contact {
+            let offset = &mut points[place as usize];
+            let distance = offset.length().max(1e-6);
+            *offset *= keep_out(distance, least, softness) / distance;
+        }
+        for (vertex, offset) in self.vertices.iter().zip(points) {
+            vertices[*vertex as usize] = head.transform_point3(centre + *offset);
+        }
+    }
+}
+
+/// The distance after contact: never below `least`, unchanged from `least + softness` on.
+fn keep_out(distance: f32, least: f32, softness: f32) -> f32 {
+    let height = distance - least;
+    if height <= 0.0 {
+        least
+    } else if height >= softness {
+        distance
+    } else {
+        least + height * height * (2.0 * softness - height) / (softness * softness)
+    }
+}
+
+/// The elevation of a point seen from an eye's centre, degrees: rotation about `axis` from the plane
+/// of `axis` and `forward`; a point straight above is at 90. Turning a lid vertex about `axis` by
+/// `elevation − target` brings it to the elevation `target`.
+pub fn elevation_degrees(point: Vec3, centre: Vec3, axis: Vec3, forward: Vec3) -> f32 {
+    let offset = point - centre;
+    let up = forward.cross(axis);
+    offset.dot(up).atan2(offset.dot(forward)).to_degrees()
+}

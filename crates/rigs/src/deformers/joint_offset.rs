@@ -1,0 +1,141 @@
+//! Pose-space correctives (Lewis et al. 2000): sculpted offsets that appear as a joint comes near to
+//! chosen rotations. Runs in rest space, before skinning.
+
+use super::driver::{RigSize, check_positive, unknown};
+use crate::rig::RigError;
+use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::{Quat, SparseDeltas, Vec3};
+
+/// A sculpted pose of the joint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoseTarget {
+    /// Rotation of the joint on top of its rest rotation, as joint controls make it.
+    pub rotation: Quat,
+    /// Offsets in rest space that are fully there at this rotation.
+    pub deltas: SparseDeltas,
+}
+
+/// Settings of a [`JointOffset`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointOffsetConfig {
+    /// For messages.
+    pub name: String,
+    /// The joint.
+    pub bone: usize,
+    /// Its local rotation in the rest pose.
+    pub rest: Quat,
+    /// The sculpted poses; the rest pose is always one more, without offsets.
+    pub targets: Vec<PoseTarget>,
+    /// Width of the kernels: how far a target reaches.
+    pub reach_degrees: f32,
+}
+
+/// `v += Σ_k w_k(q) δ_k`. The weights are radial basis functions of the rotation,
+/// `w = W φ`, `φ_i = exp(−(angle(q, q_i)/reach)²)`, with `W = Φ⁻¹`: each target gets weight one in its
+/// own rotation and zero in the others and at rest.
+pub struct JointOffset {
+    config: JointOffsetConfig,
+    /// `W`, one row a target, one column a target and the rest pose.
+    solution: Vec<f32>,
+}
+
+impl JointOffset {
+    /// Checks the targets and solves for the weights.
+    pub fn new(config: JointOffsetConfig, size: &RigSize) -> Result<Self, RigError> {
+        let part = format!("joint offset '{}'", config.name);
+        size.check_bone(&part, config.bone)?;
+        check_positive(&part, "reach", config.reach_degrees)?;
+        if !config.rest.is_normalized() {
+            return Err(unknown(&part, format!("rest rotation {}", config.rest)));
+        }
+        for target in &config.targets {
+            let deltas = &target.deltas;
+            size.check_vertices(&part, deltas.vertices.iter().copied())?;
+            let finite = deltas.deltas.iter().all(|d| d.is_finite());
+            if !target.rotation.is_normalized() || !finite || deltas.vertices.len() != deltas.deltas.len() {
+                return Err(unknown(&part, format!("a target at rotation {}", target.rotation)));
+            }
+        }
+        let mut centres: Vec<Quat> = config.targets.iter().map(|t| t.rotation).collect();
+        centres.push(Quat::IDENTITY);
+        let count = centres.len();
+        let reach = config.reach_degrees.to_radians();
+        let mut matrix = vec![0.0f64; count * count];
+        for (row, a) in centres.iter().enumerate() {
+            for (column, b) in centres.iter().enumerate() {
+                matrix[row * count + column] = f64::from(kernel(*a, *b, reach));
+            }
+        }
+        let inverse = invert(matrix, count)
+            .ok_or_else(|| unknown(&part, "two targets at (almost) the same rotation".into()))?;
+        let solution = inverse[..config.targets.len() * count].iter().map(|w| *w as f32).collect();
+        Ok(Self { config, solution })
+    }
+
+    /// The weights of the targets for a local rotation of the joint.
+    pub fn weights(&self, rotation: Quat, out: &mut Vec<f32>) {
+        let moved = self.config.rest.inverse() * rotation;
+        let reach = self.config.reach_degrees.to_radians();
+        let count = self.config.targets.len() + 1;
+        out.clear();
+        for row in self.solution.chunks_exact(count) {
+            let targets = self.config.targets.iter().zip(row);
+            let sum: f32 = targets.map(|(t, w)| w * kernel(moved, t.rotation, reach)).sum();
+            out.push(sum + row[count - 1] * kernel(moved, Quat::IDENTITY, reach));
+        }
+    }
+}
+
+/// A Gaussian of the angle between two rotations.
+fn kernel(a: Quat, b: Quat, reach: f32) -> f32 {
+    // asin of the vector part is accurate near zero, where acos of the scalar part is not.
+    let relative = a.inverse() * b;
+    let sine = Vec3::new(relative.x, relative.y, relative.z).length();
+    let angle = 2.0 * sine.atan2(relative.w.abs());
+    (-(angle / reach).powi(2)).exp()
+}
+
+/// Inverse of a small dense matrix by Gauss–Jordan with row pivots; `None` when it is nearly singular.
+fn invert(mut matrix: Vec<f64>, count: usize) -> Option<Vec<f64>> {
+    let mut inverse = vec![0.0; count * count];
+    for row in 0..count {
+        inverse[row * count + row] = 1.0;
+    }
+    for column in 0..count {
+        let magnitude = |row: &usize| matrix[row * count + column].abs();
+        let pivot = (column..count).max_by(|a, b| magnitude(a).total_cmp(&magnitude(b)))?;
+        let scale = matrix[pivot * count + column];
+        if scale.abs() < 1e-6 {
+            return None;
+        }
+        for place in 0..count {
+            matrix.swap(pivot * count + place, column * count + place);
+            inverse.swap(pivot * count + place, column * count + place);
+        }
+        for place in 0..count {
+            matrix[column * count + place] /= scale;
+            inverse[column * count + place] /= scale;
+        }
+        for row in (0..count).filter(|row| *row != column) {
+            let factor = matrix[row * count + column];
+            for place in 0..count {
+                matrix[row * count + place] -= factor * matrix[column * count + place];
+                inverse[row * count + place] -= factor * inverse[column * count + place];
+            }
+        }
+    }
+    Some(inverse)
+}
+
+impl Deformer for JointOffset {
+    fn name(&self) -> &str {
+        "joint offset"
+    }
+
+    fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], scratch: &mut Scratch) {
+        self.weights(frame.pose.0[self.config.bone].rotation, &mut scratch.numbers);
+        for (target, &weight) in self.config.targets.iter().zip(&scratch.numbers) {
+            target.deltas.add_scaled(weight, vertices);
+        }
+    }
+}

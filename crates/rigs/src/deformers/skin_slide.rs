@@ -1,0 +1,155 @@
+//! Skin and cloth that slide over what lies beneath when a joint turns: vertices are dragged along the
+//! surface, never off it. Runs after skinning.
+
+use super::driver::{RigSize, VertexWeights, check_finite, check_positive};
+use super::patch::PatchNormals;
+use crate::rig::RigError;
+use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::{Mesh, Vec3};
+
+/// What is dragged by a bone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slide {
+    /// For messages.
+    pub name: String,
+    /// The bone that drags.
+    pub bone: usize,
+    /// Against this bone its motion is measured: usually the parent.
+    pub reference: usize,
+    /// Which vertices slide, 0 to 1; let it fall off smoothly.
+    pub mask: VertexWeights,
+    /// Share of the bone's motion that the skin follows; negative slides against it.
+    pub amount: f32,
+    /// The furthest that a vertex slides, cm; approached smoothly.
+    pub limit: f32,
+}
+
+/// `d = mask · amount · (M_bone u − M_reference u)`, made tangent to the posed surface and shortened
+/// smoothly under the limit; then the vertex is put back to the height it had over the surface, measured
+/// by an implicit moving-least-squares plane of its neighbourhood. Zero while bone and reference agree.
+pub struct SkinSlide {
+    slides: Vec<Slide>,
+    normals: PatchNormals,
+    /// Vertices that slide, with what drags them: `(slide, weight)`.
+    rows: Vec<SlideRow>,
+    /// Neighbourhoods, as places among the patch's vertices.
+    near: Vec<u32>,
+}
+
+struct SlideRow {
+    vertex: u32,
+    slot: u32,
+    /// `1 / 2h²`, `h` the size of the neighbourhood, cm⁻².
+    falloff: f32,
+    near: std::ops::Range<u32>,
+    drags: Vec<(u16, f32)>,
+}
+
+impl SkinSlide {
+    /// How many rings of neighbours stand for the surface: slides longer than this many edges leave it.
+    pub const RINGS: usize = 3;
+
+    /// Checks the slides and gathers the neighbourhoods.
+    pub fn new(slides: Vec<Slide>, mesh: &Mesh, size: &RigSize) -> Result<Self, RigError> {
+        size.check_mesh("skin slide", mesh)?;
+        let mut drags: Vec<Vec<(u16, f32)>> = vec![Vec::new(); size.vertices];
+        for (index, slide) in slides.iter().enumerate() {
+            let part = format!("slide '{}'", slide.name);
+            size.check_bone(&part, slide.bone)?;
+            size.check_bone(&part, slide.reference)?;
+            size.check_weights(&part, &slide.mask)?;
+            check_finite(&part, "amount", slide.amount)?;
+            check_positive(&part, "limit", slide.limit)?;
+            for &(vertex, weight) in slide.mask.iter().filter(|(_, weight)| *weight != 0.0) {
+                drags[vertex as usize].push((index as u16, weight * slide.amount));
+            }
+        }
+        let adjacency = mesh.adjacency();
+        let moving: Vec<u32> =
+            (0u32..).zip(&drags).filter(|(_, drags)| !drags.is_empty()).map(|(v, _)| v).collect();
+        let rings: Vec<Vec<u32>> = moving.iter().map(|v| ring(&adjacency, *v, Self::RINGS)).collect();
+        let normals = PatchNormals::new(mesh, rings.iter().flatten().copied().collect());
+        let mut near = Vec::new();
+        let mut rows = Vec::with_capacity(moving.len());
+        for (&vertex, ring) in moving.iter().zip(&rings) {
+            let start = near.len() as u32;
+            near.extend(ring.iter().map(|v| normals.slot(*v).expect("the ring is in the patch")));
+            let at = |v: u32| mesh.positions()[v as usize];
+            let edges = adjacency.neighbours(vertex as usize);
+            let edge: f32 = edges.iter().map(|n| (at(*n) - at(vertex)).length()).sum();
+            let edge = (edge / edges.len().max(1) as f32).max(1e-4);
+            rows.push(SlideRow {
+                vertex,
+                slot: normals.slot(vertex).expect("a ring holds its centre"),
+                falloff: 0.5 / (edge * edge),
+                near: start..near.len() as u32,
+                drags: std::mem::take(&mut drags[vertex as usize]),
+            });
+        }
+        Ok(Self { slides, normals, rows, near })
+    }
+}
+
+/// The vertex and its neighbours up to so many edges away, ascending.
+fn ring(adjacency: &understudy_core::Adjacency, vertex: u32, rings: usize) -> Vec<u32> {
+    let mut found = vec![vertex];
+    let mut fresh = vec![vertex];
+    for _ in 0..rings {
+        let mut next: Vec<u32> =
+            fresh.iter().flat_map(|v| adjacency.neighbours(*v as usize)).copied().collect();
+        next.sort_unstable();
+        next.dedup();
+        next.retain(|v| !found.contains(v));
+        found.extend(&next);
+        fresh = next;
+    }
+    found.sort_unstable();
+    found
+}
+
+impl Deformer for SkinSlide {
+    fn name(&self) -> &str {
+        "skin slide"
+    }
+
+    fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], scratch: &mut Scratch) {
+        let Scratch { points: normals, more_points: before, .. } = scratch;
+        self.normals.compute(vertices, normals);
+        before.clear();
+        before.extend(self.normals.vertices.iter().map(|v| vertices[*v as usize]));
+        for row in &self.rows {
+            let rest = frame.rest[row.vertex as usize];
+            let normal = normals[row.slot as usize];
+            let here = before[row.slot as usize];
+            let mut total = Vec3::ZERO;
+            for &(slide, weight) in &row.drags {
+                let Slide { bone, reference, limit, .. } = self.slides[slide as usize];
+                let moved = frame.matrices[bone].transform_point3(rest);
+                let drag = (moved - frame.matrices[reference].transform_point3(rest)) * weight;
+                let tangent = drag - normal * normal.dot(drag);
+                total += tangent / (1.0 + tangent.length_squared() / (limit * limit)).sqrt();
+            }
+            if total == Vec3::ZERO {
+                continue;
+            }
+            let near = &self.near[row.near.start as usize..row.near.end as usize];
+            let there = here + total;
+            let lift = height(near, normals, before, row.falloff, there)
+                - height(near, normals, before, row.falloff, here);
+            vertices[row.vertex as usize] = there - normal * lift;
+        }
+    }
+}
+
+/// Signed height of a point over the surface of its neighbourhood:
+/// `Σ w n·(x − q) / Σ w`, `w = exp(−|x − q|² / 2h²)` (Shen et al. 2004 without the value terms).
+fn height(near: &[u32], normals: &[Vec3], points: &[Vec3], falloff: f32, x: Vec3) -> f32 {
+    let (mut sum, mut total) = (0.0f32, f32::MIN_POSITIVE);
+    for &slot in near {
+        let away = x - points[slot as usize];
+        let weight = (-away.length_squared() * falloff).exp();
+        sum += weight * normals[slot as usize].dot(away);
+        total += weight;
+    }
+    sum / total
+}
