@@ -1,0 +1,230 @@
+//! A twin of random weights: every path against the reference, damaged files, bad poses.
+
+use super::file::{FileError, parse, to_bytes};
+use super::*;
+use crate::dense::Kernel;
+use crate::workers::Workers;
+use understudy_core::{Quat, Random};
+
+const BONES: usize = 9;
+
+fn random_affine(random: &mut Random, spread: f32) -> Affine3A {
+    let mut vector = |scale: f32| Vec3::from_array([0; 3].map(|_| random.uniform(-scale, scale)));
+    Affine3A::from_rotation_translation(Quat::from_scaled_axis(vector(1.0)), vector(spread))
+}
+
+/// A twin with groups of 1 to 40 vertices, one of them without a network.
+pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyParts {
+    let mut random = Random::new(seed);
+    let bones: Vec<BoneHeader> = (0..BONES)
+        .map(|b| BoneHeader { name: format!("bone{b}"), parent: (b > 0).then(|| random.below(b)) })
+        .collect();
+    let sizes = [1usize, 7, 8, 0, 40, 13];
+    let vertices: usize = sizes.iter().sum();
+    let mut order: Vec<u32> = (0..vertices as u32).collect();
+    for i in (1..vertices).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    let mut groups = Vec::new();
+    for (index, size) in sizes.into_iter().enumerate() {
+        let own: Vec<u32> = order.drain(..size).collect();
+        let inputs: Vec<u32> =
+            (0..24 + controls as u32).map(|_| random.below(BONES * BONE_INPUTS + controls) as u32).collect();
+        let mut layers = Vec::new();
+        let mut columns = inputs.len();
+        let widths =
+            if index == 1 { vec![] } else { vec![(20, true), (17, true), (5, false), (3 * size, false)] };
+        for (rows, tanh) in widths {
+            let scale = 1.0 / (columns as f32).sqrt();
+            layers.push(LayerParts {
+                weights: (0..rows * columns).map(|_| random.uniform(-scale, scale)).collect(),
+                bias: (0..rows).map(|_| random.uniform(-0.5, 0.5)).collect(),
+                activation: if tanh { Activation::Tanh } else { Activation::None },
+            });
+            columns = rows;
+        }
+        groups.push(GroupParts {
+            bone: random.below(BONES),
+            vertices: own,
+            mean: inputs.iter().map(|_| random.uniform(-1.0, 1.0)).collect(),
+            scale: inputs.iter().map(|_| random.uniform(0.1, 0.5)).collect(),
+            inputs,
+            layers,
+        });
+    }
+    let rows: Vec<Vec<(u16, f32)>> =
+        (0..vertices).map(|v| vec![((v % BONES) as u16, 0.25), (((v + 1) % BONES) as u16, 0.75)]).collect();
+    BodyParts {
+        header: BodyHeader {
+            rig: "test".into(),
+            topology_hash: 7,
+            units: "cm".into(),
+            bones,
+            controls: (0..controls).map(|c| format!("control{c}")).collect(),
+            training: serde_json::json!({"mean_cm": 0.1}),
+        },
+        rest_vertices: (0..vertices).map(|_| random_affine(&mut random, 60.0).translation.into()).collect(),
+        rest_bones: (0..BONES).map(|_| random_affine(&mut random, 60.0)).collect(),
+        base: with_base.then(|| SkinWeights::from_rows(&rows, BONES).expect("valid rows")),
+        groups,
+    }
+}
+
+/// Eq. 2.3 and 2.4 written down once more, slowly, in f64 where it matters.
+fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
+    let mut inputs = Vec::new();
+    for (bone, header) in parts.header.bones.iter().enumerate() {
+        let relative = header.parent.map_or(bones[bone], |p| bones[p].inverse() * bones[bone]);
+        inputs.extend(relative.to_cols_array());
+    }
+    inputs.extend_from_slice(controls);
+    let mut out = vec![Vec3::ZERO; parts.rest_vertices.len()];
+    for group in &parts.groups {
+        let pick = |((i, m), s): ((&u32, &f32), &f32)| f64::from((inputs[*i as usize] - m) * s);
+        let mut x: Vec<f64> = group.inputs.iter().zip(&group.mean).zip(&group.scale).map(pick).collect();
+        for layer in &group.layers {
+            let columns = x.len();
+            x = (0..layer.bias.len())
+                .map(|row| {
+                    let weights = &layer.weights[row * columns..(row + 1) * columns];
+                    let sum: f64 = weights.iter().zip(&x).map(|(w, x)| f64::from(*w) * x).sum();
+                    let sum = sum + f64::from(layer.bias[row]);
+                    if layer.activation == Activation::Tanh { sum.tanh() } else { sum }
+                })
+                .collect();
+        }
+        for (index, &vertex) in group.vertices.iter().enumerate() {
+            let rest = parts.rest_vertices[vertex as usize];
+            let offset = match group.layers.is_empty() {
+                true => Vec3::ZERO,
+                false => Vec3::new(x[3 * index] as f32, x[3 * index + 1] as f32, x[3 * index + 2] as f32),
+            };
+            let carry = |bone: usize| bones[bone] * parts.rest_bones[bone].inverse();
+            let linear = match &parts.base {
+                None => carry(group.bone).transform_point3(rest),
+                Some(base) => {
+                    base.row(vertex as usize).map(|(bone, w)| carry(bone).transform_point3(rest) * w).sum()
+                }
+            };
+            out[vertex as usize] = linear + bones[group.bone].transform_vector3(offset);
+        }
+    }
+    out
+}
+
+#[test]
+fn every_path_gives_the_same_vertices() {
+    let workers = Workers::new(2).expect("threads start");
+    for (seed, with_base, controls) in [(1, false, 0), (2, true, 0), (3, false, 4), (4, true, 3)] {
+        let parts = random_twin(seed, with_base, controls);
+        let twin = BodyTwin::new(parts.clone(), Precision::Single).expect("a valid twin");
+        let mut random = Random::new(seed + 100);
+        let poses = 100;
+        let bones: Vec<Affine3A> = (0..poses * BONES).map(|_| random_affine(&mut random, 50.0)).collect();
+        let values: Vec<f32> = (0..poses * controls).map(|_| random.uniform(-1.0, 1.0)).collect();
+        let count = twin.vertex_count();
+        let mut crowd = vec![Vec3::ZERO; poses * count];
+        let mut crowd_space = Workspace::for_crowd(&twin, 3);
+        twin.evaluate_crowd(&bones, &values, &mut crowd_space, Some(&workers), &mut crowd)
+            .expect("valid poses");
+        let mut one_space = Workspace::new(&twin, 1);
+        let mut two_space = Workspace::new(&twin, 2);
+        let mut reference_space = Workspace::new(&twin, 1).with_kernel(Kernel::REFERENCE);
+        let mut out = vec![Vec3::ZERO; count];
+        for pose in 0..poses {
+            let own = &bones[pose * BONES..(pose + 1) * BONES];
+            let extra = &values[pose * controls..(pose + 1) * controls];
+            let truth = slow(&parts, own, extra);
+            let close = |what: &str, got: &[Vec3]| {
+                for (a, b) in truth.iter().zip(got) {
+                    assert!(a.distance(*b) < 2e-3, "{what}: {a} {b}");
+                }
+            };
+            close("crowd", &crowd[pose * count..(pose + 1) * count]);
+            for (what, space, workers) in [
+                ("one thread", &mut one_space, None),
+                ("two threads", &mut two_space, Some(&workers)),
+                ("reference", &mut reference_space, None),
+            ] {
+                twin.evaluate(own, extra, space, workers, &mut out).expect("a valid pose");
+                close(what, &out);
+            }
+        }
+    }
+}
+
+#[test]
+fn save_load_save_is_the_identity() {
+    for precision in [Precision::Half, Precision::Single] {
+        let parts = random_twin(5, true, 2);
+        let bytes = to_bytes(&parts, precision).expect("a valid twin");
+        let twin = parse(&bytes).expect("what we wrote");
+        assert_eq!(to_bytes(twin.parts(), precision).expect("a valid twin"), bytes);
+        assert_eq!(twin.header(), &parts.header);
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_never_panics() {
+    let bytes = to_bytes(&random_twin(6, true, 2), Precision::Half).expect("a valid twin");
+    for length in (0..bytes.len()).step_by(97) {
+        assert!(parse(&bytes[..length]).is_err(), "truncated to {length}");
+    }
+    for place in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1 << (place % 8);
+        match parse(&flipped) {
+            Err(_) => {}
+            // White space in the JSON header and digits that mean the same may change without harm.
+            Ok(twin) => {
+                let again = to_bytes(twin.parts(), Precision::Half).expect("a valid twin");
+                assert_eq!(again, bytes, "a flipped bit at {place} changed the twin unnoticed");
+            }
+        }
+    }
+}
+
+#[test]
+fn other_versions_and_methods_are_named() {
+    let bytes = to_bytes(&random_twin(7, false, 0), Precision::Half).expect("a valid twin");
+    let replace = |from: &str, to: &str| {
+        let text = bytes.windows(from.len()).position(|w| w == from.as_bytes()).expect("is in the header");
+        let mut changed = bytes.clone();
+        changed[text..text + from.len()].copy_from_slice(to.as_bytes());
+        parse(&changed).expect_err("must not load")
+    };
+    assert!(matches!(
+        replace("\"understudy\":\"1\"", "\"understudy\":\"9\""),
+        FileError::Version { found: 9 }
+    ));
+    assert!(matches!(replace("\"method\":\"body\"", "\"method\":\"face\""), FileError::Kind(_)));
+}
+
+#[test]
+fn bad_poses_and_parts_are_named() {
+    let parts = random_twin(8, false, 1);
+    let twin = BodyTwin::new(parts.clone(), Precision::Half).expect("a valid twin");
+    let mut space = Workspace::new(&twin, 1);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    let bones = vec![Affine3A::IDENTITY; BONES];
+    let few = twin.evaluate(&bones[1..], &[0.0], &mut space, None, &mut out);
+    assert!(matches!(few, Err(TwinError::Count { .. })));
+    let mut broken = bones.clone();
+    broken[3].translation.x = f32::NAN;
+    let nan = twin.evaluate(&broken, &[0.0], &mut space, None, &mut out);
+    assert!(matches!(nan, Err(TwinError::NonFinite { index: 3, .. })));
+    assert!(twin.evaluate(&bones, &[f32::INFINITY], &mut space, None, &mut out).is_err());
+    let mut twice = parts.clone();
+    twice.groups[0].vertices = twice.groups[2].vertices[..1].to_vec();
+    assert!(matches!(BodyTwin::new(twice, Precision::Half), Err(TwinError::Cover { .. })));
+    let mut cycle = parts.clone();
+    cycle.header.bones[0].parent = Some(BONES - 1);
+    let mut at = BONES - 1;
+    while let Some(parent) = parts.header.bones[at].parent {
+        at = parent;
+    }
+    assert!(matches!(BodyTwin::new(cycle, Precision::Half), Err(TwinError::Cycle { .. })));
+    let mut far = parts;
+    far.groups[4].inputs[0] = 10_000;
+    assert!(matches!(BodyTwin::new(far, Precision::Half), Err(TwinError::Index { .. })));
+}

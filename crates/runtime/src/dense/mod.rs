@@ -1,0 +1,280 @@
+//! Dense layers at run time: weights packed for the machine, one pose (matrix × vector) or many at once
+//! (matrix × matrix). Start at [`Layer`]. [`reference`] is the slow truth that every fast kernel must
+//! match; [`Kernel::detect`] chooses at run time.
+//!
+//! Packing: rows in panels of [`PANEL`] with zeros beneath the last; inside a panel column after
+//! column, so that a kernel reads memory straight through and keeps a panel's sums in registers.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+pub mod reference;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
+pub mod tanh;
+
+use half::f16;
+use thiserror::Error;
+
+/// Rows a panel: two AVX2 registers of sums.
+pub const PANEL: usize = 16;
+
+/// What is wrong with the parts of a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LayerError {
+    /// An array of the wrong length.
+    #[error("{what}: {got} numbers, {want} expected")]
+    Count {
+        /// Weights or bias.
+        what: &'static str,
+        /// Given.
+        got: usize,
+        /// Needed.
+        want: usize,
+    },
+    /// A number that is not finite (or becomes so in 16 bits).
+    #[error("{what}: number {index} is not finite")]
+    NonFinite {
+        /// Weights or bias.
+        what: &'static str,
+        /// Where.
+        index: usize,
+    },
+}
+
+/// How weights are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Two bytes a weight: half the memory traffic, which is what bounds a single pose.
+    #[default]
+    Half,
+    /// Four bytes a weight.
+    Single,
+}
+
+/// What follows the sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    None,
+    /// [`tanh::tanh`].
+    Tanh,
+}
+
+/// Packed weights.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Packed {
+    /// Bits of f16.
+    Half(Vec<u16>),
+    /// f32.
+    Single(Vec<f32>),
+}
+
+/// `y = a(W x + b)` with `W` `[rows × columns]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    rows: usize,
+    columns: usize,
+    /// `[panels · columns · PANEL]`.
+    weights: Packed,
+    /// Padded to whole panels.
+    bias: Vec<f32>,
+    activation: Activation,
+}
+
+impl Layer {
+    /// Packs row-major weights `[rows × columns]` and a bias `[rows]`.
+    pub fn pack(
+        weights: &[f32],
+        bias: &[f32],
+        columns: usize,
+        activation: Activation,
+        precision: Precision,
+    ) -> Result<Self, LayerError> {
+        let rows = bias.len();
+        if weights.len() != rows * columns {
+            return Err(LayerError::Count { what: "weights", got: weights.len(), want: rows * columns });
+        }
+        for (what, numbers) in [("weights", weights), ("bias", bias)] {
+            if let Some(index) = numbers.iter().position(|n| !n.is_finite()) {
+                return Err(LayerError::NonFinite { what, index });
+            }
+        }
+        let panels = rows.div_ceil(PANEL);
+        let mut packed = vec![0.0f32; panels * columns * PANEL];
+        for row in 0..rows {
+            for column in 0..columns {
+                let place = (row / PANEL * columns + column) * PANEL + row % PANEL;
+                packed[place] = weights[row * columns + column];
+            }
+        }
+        let weights = match precision {
+            Precision::Single => Packed::Single(packed),
+            Precision::Half => {
+                if let Some(index) = weights.iter().position(|w| !f16::from_f32(*w).is_finite()) {
+                    return Err(LayerError::NonFinite { what: "weights in 16 bits", index });
+                }
+                Packed::Half(packed.into_iter().map(|w| f16::from_f32(w).to_bits()).collect())
+            }
+        };
+        let mut padded = bias.to_vec();
+        padded.resize(panels * PANEL, 0.0);
+        Ok(Self { rows, columns, weights, bias: padded, activation })
+    }
+
+    /// Number of outputs.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of outputs with padding: the length of an output buffer.
+    pub fn padded_rows(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// Number of inputs.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// What follows the sum.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// Weights as packed.
+    pub fn weights(&self) -> &Packed {
+        &self.weights
+    }
+
+    /// Bias, padded with zeros.
+    pub fn bias(&self) -> &[f32] {
+        &self.bias
+    }
+
+    /// Bytes of weights and bias.
+    pub fn bytes(&self) -> usize {
+        let weights = match &self.weights {
+            Packed::Half(bits) => bits.len() * 2,
+            Packed::Single(numbers) => numbers.len() * 4,
+        };
+        weights + self.bias.len() * 4
+    }
+
+    /// One pose. `x`: `[columns]` or longer. `y`: `[padded_rows]` or longer; the padding is written too.
+    ///
+    /// # Panics
+    /// When a buffer is too short: callers size them once from the layer.
+    pub fn apply(&self, kernel: Kernel, x: &[f32], y: &mut [f32]) {
+        let (x, y) = (&x[..self.columns], &mut y[..self.bias.len()]);
+        match kernel.0 {
+            Choice::Reference => reference::apply(self, x, y),
+            // SAFETY: the kernel was chosen because the machine has the instructions, and the slices
+            // above have the lengths that the packing was made for.
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx2 => unsafe { avx2::apply(self, x, y) },
+            #[cfg(target_arch = "aarch64")]
+            Choice::Neon => neon::apply(self, x, y),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Choice::Simd128 => simd128::apply(self, x, y),
+        }
+    }
+
+    /// Many poses. `x`: pose `i` at `i · x_stride`. `y`: pose `i` at `i · y_stride`, padding written too.
+    /// `panel`: working memory of `columns · PANEL`, for weights unpacked once a panel.
+    ///
+    /// # Panics
+    /// When a buffer is too short.
+    pub fn apply_batch(
+        &self,
+        kernel: Kernel,
+        poses: usize,
+        x: &[f32],
+        x_stride: usize,
+        y: &mut [f32],
+        y_stride: usize,
+        panel: &mut [f32],
+    ) {
+        if poses == 0 {
+            return;
+        }
+        assert!(x_stride >= self.columns && y_stride >= self.bias.len(), "strides hold a pose");
+        let x = &x[..(poses - 1) * x_stride + self.columns];
+        let y = &mut y[..(poses - 1) * y_stride + self.bias.len()];
+        let panel = &mut panel[..self.columns * PANEL];
+        match kernel.0 {
+            // SAFETY: as in `apply`.
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx2 => unsafe { avx2::apply_batch(self, poses, x, x_stride, y, y_stride, panel) },
+            _ => {
+                for pose in 0..poses {
+                    self.apply(kernel, &x[pose * x_stride..], &mut y[pose * y_stride..]);
+                }
+            }
+        }
+    }
+}
+
+/// Which kernel runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kernel(Choice);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Reference,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128,
+}
+
+impl Kernel {
+    /// The slow truth.
+    pub const REFERENCE: Self = Self(Choice::Reference);
+
+    /// The fastest that this machine has.
+    #[allow(unreachable_code, reason = "each target ends at its own kernel")]
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
+            && std::arch::is_x86_feature_detected!("f16c")
+        {
+            return Self(Choice::Avx2);
+        }
+        #[cfg(target_arch = "aarch64")]
+        return Self(Choice::Neon);
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        return Self(Choice::Simd128);
+        Self::REFERENCE
+    }
+
+    /// [`tanh::tanh`] of every number, in place.
+    pub fn tanh(&self, numbers: &mut [f32]) {
+        match self.0 {
+            // SAFETY: the kernel was chosen because the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx2 => unsafe { avx2::tanh_all(numbers) },
+            _ => numbers.iter_mut().for_each(|number| *number = tanh::tanh(*number)),
+        }
+    }
+
+    /// For reports.
+    pub fn name(&self) -> &'static str {
+        match self.0 {
+            Choice::Reference => "reference",
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx2 => "AVX2 + FMA + F16C",
+            #[cfg(target_arch = "aarch64")]
+            Choice::Neon => "NEON",
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Choice::Simd128 => "SIMD128",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

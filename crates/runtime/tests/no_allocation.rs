@@ -1,0 +1,98 @@
+//! A counting allocator proves that evaluating a twin allocates nothing, on one thread, on two and for a
+//! crowd.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use understudy_core::{Affine3A, Quat, Vec3};
+use understudy_runtime::body::{
+    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, LayerParts, Workspace,
+};
+use understudy_runtime::dense::{Activation, Precision};
+use understudy_runtime::workers::Workers;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: as promised by our caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as promised by our caller.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const BONES: usize = 40;
+const PER_GROUP: usize = 330;
+
+/// The size of a film character: 40 groups, 13,200 vertices.
+fn twin() -> BodyTwin {
+    let layer = |rows: usize, columns: usize, activation| LayerParts {
+        weights: (0..rows * columns).map(|i| ((i * 37 % 101) as f32 - 50.0) * 1e-3).collect(),
+        bias: vec![0.01; rows],
+        activation,
+    };
+    let group = |index: usize| GroupParts {
+        bone: index,
+        vertices: (0..PER_GROUP as u32).map(|v| (v as usize * BONES + index) as u32).collect(),
+        inputs: (0..20 * 12).map(|i| ((i + index * 12) % (BONES * 12)) as u32).collect(),
+        mean: vec![0.0; 240],
+        scale: vec![0.1; 240],
+        layers: vec![
+            layer(128, 240, Activation::Tanh),
+            layer(128, 128, Activation::Tanh),
+            layer(25, 128, Activation::None),
+            layer(3 * PER_GROUP, 25, Activation::None),
+        ],
+    };
+    let bones = (0..BONES).map(|b| BoneHeader { name: format!("b{b}"), parent: b.checked_sub(1) }).collect();
+    let parts = BodyParts {
+        header: BodyHeader {
+            rig: "test".into(),
+            topology_hash: 0,
+            units: "cm".into(),
+            bones,
+            controls: vec![],
+            training: serde_json::Value::Null,
+        },
+        rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
+        rest_bones: vec![Affine3A::IDENTITY; BONES],
+        base: None,
+        groups: (0..BONES).map(group).collect(),
+    };
+    BodyTwin::new(parts, Precision::Half).expect("a valid twin")
+}
+
+#[test]
+fn a_pose_allocates_nothing() {
+    let twin = twin();
+    let workers = Workers::new(2).expect("threads start");
+    let crowd_size = 60;
+    let bones: Vec<Affine3A> = (0..BONES * crowd_size)
+        .map(|i| Affine3A::from_quat(Quat::from_rotation_x(i as f32 * 0.01)))
+        .collect();
+    let (mut one, mut two) = (Workspace::new(&twin, 1), Workspace::new(&twin, 2));
+    let mut crowd = Workspace::for_crowd(&twin, 2);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count() * crowd_size];
+    let mut frame = |times: usize| {
+        for _ in 0..times {
+            let (pose, single) = (&bones[..BONES], &mut out[..twin.vertex_count()]);
+            twin.evaluate(pose, &[], &mut one, None, single).expect("a valid pose");
+            twin.evaluate(pose, &[], &mut two, Some(&workers), single).expect("a valid pose");
+            twin.evaluate_crowd(&bones, &[], &mut crowd, Some(&workers), &mut out).expect("valid poses");
+        }
+    };
+    frame(1);
+    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    frame(20);
+    assert_eq!(ALLOCATIONS.load(Ordering::SeqCst) - before, 0);
+}
