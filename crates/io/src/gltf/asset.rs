@@ -1,0 +1,182 @@
+//! The door for reading: a whole glTF file as one asset, and how it deforms.
+
+use super::accessor::Accessors;
+use super::animation::{animated_nodes, read_clips};
+use super::document::{Document, Resolve};
+use super::extras::MeshExtras;
+use super::geometry::Geometry;
+use super::metres::CM;
+use super::morph::Morphs;
+use super::nodes::Nodes;
+use super::skin::{Binding, to_single};
+use super::uri::relative_path;
+use crate::{Conversion, ParseError, ReadError, read_bytes};
+use ::gltf::json::Root;
+use std::collections::BTreeMap;
+use std::path::Path;
+use understudy_core::{
+    BlendshapeRig, GlobalPose, JointClip, JointPose, Mesh, Skeleton, SkeletonError, SkinWeights, Vec3,
+};
+
+/// How to read what a file leaves open.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ReadOptions {
+    /// Frames a second of the clips. Left out, it is found from the spacing of the keys: the first usual
+    /// rate (30 before others) on whose frames all of them lie.
+    pub rate: Option<f32>,
+}
+
+/// The default scene of a glTF file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GltfAsset {
+    /// All triangles in bind space, a segment a primitive.
+    pub mesh: Mesh,
+    /// Linear RGB a vertex, where the file has colours.
+    pub colours: Option<Vec<Vec3>>,
+    /// The nodes that move something, as bones.
+    pub skeleton: Skeleton,
+    /// The bones that a skin of the file calls joints, ascending.
+    pub joints: Vec<usize>,
+    /// Which bones move which vertices.
+    pub skin: SkinWeights,
+    /// Morph targets; its neutral is the mesh. `None` when the file has none.
+    pub shapes: Option<BlendshapeRig>,
+    /// The weight of every shape that the file shows when nothing is animated.
+    pub rest_weights: Vec<f32>,
+    /// All animations, sampled.
+    pub clips: Vec<JointClip>,
+    /// What was skipped or mended.
+    pub warnings: Vec<String>,
+    /// Metres to centimetres.
+    pub conversion: Conversion,
+}
+
+/// Reads a `.glb`, or a `.gltf` with the files beside it.
+pub fn read(path: &Path) -> Result<GltfAsset, ReadError> {
+    read_with(path, &ReadOptions::default())
+}
+
+/// [`read`] with options.
+pub fn read_with(path: &Path, options: &ReadOptions) -> Result<GltfAsset, ReadError> {
+    let bytes = read_bytes(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = |uri: &str| {
+        let file = folder.join(relative_path(uri)?);
+        std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+    };
+    parse_with(&bytes, options, &beside).map_err(ReadError::content(path))
+}
+
+/// Reads a document in memory. `resolve` finds the bytes of buffers that the document names by URI and
+/// does not contain; data URIs and the binary chunk never reach it.
+pub fn parse(bytes: &[u8], resolve: &Resolve<'_>) -> Result<GltfAsset, ParseError> {
+    parse_with(bytes, &ReadOptions::default(), resolve)
+}
+
+/// [`parse`] with options.
+pub fn parse_with(bytes: &[u8], options: &ReadOptions, resolve: &Resolve<'_>) -> Result<GltfAsset, ParseError> {
+    if let Some(rate) = options.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
+        return Err(ParseError::new("options", format!("a frame rate of {rate}")));
+    }
+    let Document { root, buffers, mut warnings } = Document::parse(bytes, resolve)?;
+    let accessors = Accessors::new(&root, &buffers);
+    let extras = mesh_extras(&root);
+    let nodes = Nodes::read(&root, &mut warnings)?;
+    let geometry = Geometry::read(&root, &nodes, &extras, &accessors, &mut warnings)?;
+    if geometry.mesh.faces.is_empty() {
+        return Err(ParseError::new("scene", "has no triangles"));
+    }
+    let mut wanted = animated_nodes(&root)?;
+    for (node, wanted) in wanted.iter_mut().enumerate() {
+        *wanted &= nodes.in_scene[node];
+    }
+    for part in &geometry.parts {
+        match part.skin {
+            Some(skin) => root.skins[skin].joints.iter().for_each(|joint| wanted[joint.value()] = true),
+            None => wanted[part.node] = true,
+        }
+    }
+    let mut bones = nodes.bones(&wanted);
+    let binding = Binding::read(&root, &nodes, &geometry, &mut bones, &accessors, &mut warnings)?;
+    let morphs = Morphs::read(&root, &nodes, &geometry, &extras, &binding.spaces, &accessors, &mut warnings)?;
+    let clips = read_clips(&root, &nodes, &bones, &morphs, options.rate, &accessors, &mut warnings)?;
+
+    let Geometry { mesh: mut parts, colours, parts: primitives } = geometry;
+    for (primitive, space) in primitives.iter().zip(&binding.spaces) {
+        if let Some(space) = space {
+            for position in &mut parts.positions[primitive.vertices.clone()] {
+                *position = space.transform_point3(position.as_dvec3()).as_vec3();
+            }
+        }
+    }
+    let mesh = parts.build().map_err(|error| ParseError::new("mesh", error))?;
+    let bone_count = bones.bones.len();
+    let skeleton = Skeleton::new(bones.bones).map_err(|error| ParseError::new("skeleton", error))?;
+    let inverse_bind = binding.inverse_bind.iter().zip(skeleton.inverse_bind());
+    let inverse_bind = inverse_bind.map(|(given, own)| given.as_ref().map_or(*own, to_single)).collect();
+    let skeleton = skeleton.with_inverse_bind(inverse_bind).map_err(|error| ParseError::new("skin", error))?;
+    let skin = SkinWeights::from_rows(&binding.rows, bone_count).map_err(|error| ParseError::new("skin", error))?;
+    let shapes = (!morphs.shapes.is_empty())
+        .then(|| BlendshapeRig::new(mesh.positions().to_vec(), morphs.shapes, morphs.correctives))
+        .transpose()
+        .map_err(|error| ParseError::new("morph targets", error))?;
+    Ok(GltfAsset {
+        mesh,
+        colours: (!colours.is_empty()).then_some(colours),
+        skeleton,
+        joints: binding.joints,
+        skin,
+        shapes,
+        rest_weights: morphs.rest_weights,
+        clips,
+        warnings,
+        conversion: Conversion::scaled(CM as f32, "glTF is in metres"),
+    })
+}
+
+/// Extras that are not what is expected are somebody else's.
+fn mesh_extras(root: &Root) -> BTreeMap<usize, MeshExtras> {
+    let read = |(index, mesh): (usize, &::gltf::json::Mesh)| {
+        let raw = mesh.extras.as_ref()?;
+        Some((index, serde_json::from_str(raw.get()).ok()?))
+    };
+    root.meshes.iter().enumerate().filter_map(read).collect()
+}
+
+impl GltfAsset {
+    /// Vertices in a pose, `[V]` cm: shapes in bind space, then linear blend skinning.
+    /// `weights`: one a shape; none at all stands for [`Self::rest_weights`].
+    pub fn deform(&self, pose: &JointPose, weights: &[f32]) -> Result<Vec<Vec3>, SkeletonError> {
+        let mut shaped = self.mesh.positions().to_vec();
+        if let Some(shapes) = &self.shapes {
+            shapes.add_offsets(if weights.is_empty() { &self.rest_weights } else { weights }, &mut shaped);
+        }
+        let mut global = GlobalPose::default();
+        self.skeleton.forward(pose, &mut global)?;
+        let mut matrices = Vec::new();
+        self.skeleton.skinning_matrices(&global, &mut matrices);
+        let mut out = vec![Vec3::ZERO; shaped.len()];
+        self.skin.linear_blend(&matrices, &shaped, &mut out);
+        Ok(out)
+    }
+
+    /// Vertices as the file shows them when nothing is animated.
+    pub fn rest_vertices(&self) -> Vec<Vec3> {
+        self.deform(&self.skeleton.rest_pose(), &[]).expect("the rest pose is the skeleton's own")
+    }
+
+    /// Vertices in a frame of a clip of this asset; beyond the end the last frame holds.
+    ///
+    /// # Panics
+    /// When the clip is not for this skeleton, or has no frames.
+    pub fn evaluate(&self, clip: &JointClip, frame: usize) -> Vec<Vec3> {
+        let frame = frame.min(clip.poses.len() - 1);
+        let weights = clip.shape_weights.get(frame).map_or(&[][..], Vec::as_slice);
+        self.deform(&clip.poses[frame], weights).expect("the clip is for this skeleton")
+    }
+
+    /// The clip of that name.
+    pub fn find_clip(&self, name: &str) -> Option<&JointClip> {
+        self.clips.iter().find(|clip| clip.name == name)
+    }
+}

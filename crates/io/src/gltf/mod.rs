@@ -1,0 +1,23 @@
+//! glTF 2.0 in and out. Start at [`read`] for a file, [`GltfAsset::evaluate`] to pose it and
+//! [`write_glb`] to leave for another program.
+//!
+//! A file becomes one mesh, one skeleton, one set of skin weights and one blendshape rig, whatever the
+//! number of nodes it is spread over; a deformation is: shapes first, in bind space, then skinning.
+//! Lengths are turned from metres into cm. Texture coordinates have their origin at the bottom, as in
+//! OBJ, so the second one is flipped on the way in and out.
+
+mod accessor;
+mod animation;
+mod asset;
+mod document;
+mod extras;
+mod geometry;
+mod metres;
+mod morph;
+mod nodes;
+mod sampler;
+mod skin;
+mod uri;
+
+pub use asset::{GltfAsset, ReadOptions, parse, parse_with, read, read_with};
+pub use document::Resolve;
