@@ -351,3 +351,125 @@ impl Deformer for DeltaMush {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+    use crate::StackRig;
+    use understudy_core::{Face, Quat, Segments};
+
+    fn mush(config: DeltaMushConfig, mesh: &Mesh) -> DeltaMush {
+        DeltaMush::new(config, mesh, &size(mesh)).expect("fits")
+    }
+
+    fn skinned(config: DeltaMushConfig) -> StackRig {
+        let mesh = tube();
+        let skinning = Skinning::linear(weights(&mesh), &size(&mesh)).expect("fits");
+        let mush = mush(config, &mesh);
+        rig(mesh, vec![Box::new(skinning), Box::new(mush)])
+    }
+
+    fn kinds() -> [DeltaMushConfig; 2] {
+        [SmoothingWeights::Uniform, SmoothingWeights::Cotangent]
+            .map(|weights| DeltaMushConfig { weights, ..DeltaMushConfig::default() })
+    }
+
+    #[test]
+    fn identity_at_rest_and_continuous() {
+        for config in kinds() {
+            let rig = skinned(config);
+            assert_identity_at_rest(&rig, 1e-4);
+            assert_continuous(&rig, 0.06);
+        }
+    }
+
+    #[test]
+    fn commutes_with_rigid_motion() {
+        for config in kinds() {
+            let rig = skinned(config);
+            let elbow = [("bend", 110.0), ("twist", 50.0)];
+            let here = pose(&rig, &elbow);
+            let moved = pose(&rig, &[elbow[0], elbow[1], ("swing", 75.0), ("shift", -30.0)]);
+            let turn = Quat::from_rotation_x(75f32.to_radians());
+            let expected: Vec<Vec3> = here.iter().map(|v| turn * *v - Vec3::Z * 30.0).collect();
+            let error = largest_difference(&moved, &expected);
+            assert!(error < 2e-3, "{error}");
+        }
+    }
+
+    /// The crease of a linear elbow is rounded out: the sharpest fold along the inside gets blunter.
+    #[test]
+    fn an_elbow_gets_smoother_and_its_ends_stay() {
+        let plain = {
+            let mesh = tube();
+            let skinning = Skinning::linear(weights(&mesh), &size(&mesh)).expect("fits");
+            rig(mesh, vec![Box::new(skinning)])
+        };
+        let mushed = skinned(DeltaMushConfig { iterations: 20, ..DeltaMushConfig::default() });
+        let roughness = |vertices: &[Vec3]| {
+            let laplacian = understudy_core::laplacian::uniform_laplacian(&tube().adjacency());
+            let middle = (6 * AROUND) as usize..(15 * AROUND) as usize;
+            laplacian.apply(vertices)[middle].iter().map(|l| l.length_squared()).sum::<f64>()
+        };
+        let bend = [("bend", 120.0)];
+        let (before, after) = (pose(&plain, &bend), pose(&mushed, &bend));
+        assert!(roughness(&after) < 0.9 * roughness(&before), "{} {}", roughness(&before), roughness(&after));
+        let shift = (before[0] - after[0]).length();
+        assert!(shift < 0.05, "the far end moved by {shift}");
+    }
+
+    #[test]
+    fn masked_and_loose_vertices_stay_put() {
+        let mut parts = tube().into_parts();
+        let first = parts.positions.len() as u32;
+        parts.positions.extend([
+            Vec3::X * 9.0,
+            Vec3::X * 10.0,
+            Vec3::X * 9.0 + Vec3::Z,
+            Vec3::X * 9.0 + Vec3::Y,
+        ]);
+        for [a, b, c] in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]] {
+            parts.faces.push(Face::triangle(first + a, first + b, first + c));
+        }
+        parts.segments = Segments::default();
+        let mesh = parts.build().expect("a tube and a stud");
+        let mut mask = vec![1.0; mesh.vertex_count()];
+        mask[..5 * AROUND as usize].fill(0.0);
+        let config = DeltaMushConfig { mask, smallest_island: 10, ..DeltaMushConfig::default() };
+        let mush = mush(config, &mesh);
+        let mut vertices: Vec<Vec3> =
+            mesh.positions().iter().map(|p| *p * Vec3::new(1.0, 0.7, 1.3)).collect();
+        let before = vertices.clone();
+        let pose = understudy_core::JointPose::default();
+        let frame = Frame { controls: &[], pose: &pose, global: &[], matrices: &[], rest: mesh.positions() };
+        mush.deform(&frame, &mut vertices, &mut Scratch::default());
+        assert_eq!(vertices[..5 * AROUND as usize], before[..5 * AROUND as usize]);
+        assert_eq!(vertices[first as usize..], before[first as usize..]);
+        assert_ne!(vertices[10 * AROUND as usize], before[10 * AROUND as usize]);
+    }
+
+    /// Working on the neighbourhood of the mask gives what working on the whole mesh gives.
+    #[test]
+    fn a_small_mask_gives_the_same_as_the_whole_mesh() {
+        let mut mask = vec![0.0; tube().vertex_count()];
+        mask[10 * AROUND as usize..12 * AROUND as usize].fill(1.0);
+        let small = skinned(DeltaMushConfig { iterations: 4, mask, ..DeltaMushConfig::default() });
+        let whole = skinned(DeltaMushConfig { iterations: 4, ..DeltaMushConfig::default() });
+        let bend = [("bend", 90.0)];
+        let ring = 10 * AROUND as usize..12 * AROUND as usize;
+        let (a, b) = (pose(&small, &bend), pose(&whole, &bend));
+        assert!(largest_difference(&a[ring.clone()], &b[ring]) < 1e-5);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let mesh = tube();
+        let new = |config| DeltaMush::new(config, &mesh, &size(&mesh)).err().expect("must fail");
+        let step = DeltaMushConfig { step: f32::NAN, ..DeltaMushConfig::default() };
+        assert!(new(step).to_string().contains("step NaN"));
+        let mask = DeltaMushConfig { mask: vec![1.0; 3], ..DeltaMushConfig::default() };
+        assert!(matches!(new(mask), RigError::Count { got: 3, .. }));
+    }
+}

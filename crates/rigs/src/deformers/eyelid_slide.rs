@@ -205,3 +205,154 @@ pub fn elevation_degrees(point: Vec3, centre: Vec3, axis: Vec3, forward: Vec3) -
     let up = forward.cross(axis);
     offset.dot(up).atan2(offset.dot(forward)).to_degrees()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+    use crate::rig::Rig;
+    use understudy_core::{Face, Mesh, MeshParts, SkinWeights};
+
+    const CENTRE: Vec3 = Vec3::new(0.0, 20.0, 0.0);
+    const RADIUS: f32 = 1.2;
+    const COLUMNS: u32 = 9;
+    const ROWS: u32 = 7;
+
+    /// An upper lid: rows from 20° to 80° of elevation, 0.1 cm over the eyeball at the edge, more above.
+    fn lid() -> Mesh {
+        let mut parts = MeshParts::default();
+        for row in 0..ROWS {
+            for column in 0..COLUMNS {
+                let elevation = (20.0 + 10.0 * row as f32).to_radians();
+                let azimuth = (-40.0 + 10.0 * column as f32).to_radians();
+                let distance = RADIUS + 0.1 + 0.02 * row as f32;
+                let way = Vec3::new(
+                    azimuth.sin() * elevation.cos(),
+                    elevation.sin(),
+                    azimuth.cos() * elevation.cos(),
+                );
+                parts.positions.push(CENTRE + way * distance);
+            }
+        }
+        for row in 0..ROWS - 1 {
+            for column in 0..COLUMNS - 1 {
+                let a = row * COLUMNS + column;
+                parts.faces.push(Face::quad(a, a + 1, a + COLUMNS + 1, a + COLUMNS));
+            }
+        }
+        parts.build().expect("a lid is valid")
+    }
+
+    fn eye(posed: bool) -> Eye {
+        let mesh = lid();
+        let count = mesh.vertex_count() as u32;
+        let close = |vertex: u32| 45.0 * (1.0 - (vertex / COLUMNS) as f32 / ROWS as f32);
+        Eye {
+            name: "left".into(),
+            eye_bone: Some(2),
+            head_bone: Some(0),
+            posed,
+            centre: CENTRE,
+            axis: Vec3::X,
+            up: Vec3::Y,
+            radius: RADIUS,
+            contact: (0..count).map(|v| (v, 0.05)).collect(),
+            softness: 0.05,
+            lids: vec![Lid {
+                driver: Driver::control(control("a")),
+                turn: (0..count).map(|v| (v, close(v))).collect(),
+            }],
+            follow_pitch: (0..count).map(|v| (v, 0.5)).collect(),
+            follow_yaw: (0..COLUMNS).map(|v| (v, 0.2)).collect(),
+        }
+    }
+
+    /// A blendshape-like push of the lid into the eye comes before.
+    struct PushIn;
+
+    impl Deformer for PushIn {
+        fn name(&self) -> &str {
+            "push"
+        }
+
+        fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], _scratch: &mut Scratch) {
+            for vertex in vertices {
+                *vertex -= Vec3::Z * (0.8 * frame.controls[control("b")]);
+            }
+        }
+    }
+
+    fn lids(posed: bool) -> crate::StackRig {
+        let mesh = lid();
+        let head = vec![vec![(0, 1.0)]; mesh.vertex_count()];
+        let weights = SkinWeights::from_rows(&head, 3).expect("rows sum to one");
+        let skinning = Box::new(Skinning::linear(weights, &size(&mesh)).expect("fits"));
+        let slide = EyelidSlide::new(vec![eye(posed)], mesh.positions(), &size(&mesh)).expect("fits");
+        let layers: Vec<Box<dyn Deformer>> = if posed {
+            vec![Box::new(PushIn), skinning, Box::new(slide)]
+        } else {
+            vec![Box::new(PushIn), Box::new(slide), skinning]
+        };
+        rig(mesh, layers)
+    }
+
+    #[test]
+    fn identity_at_rest_and_continuous() {
+        for posed in [false, true] {
+            let rig = lids(posed);
+            assert_identity_at_rest(&rig, 1e-4);
+            assert_continuous(&rig, 0.06);
+        }
+    }
+
+    /// Before or after skinning, whatever the head does: the same lids, never inside the eyeball.
+    #[test]
+    fn lids_never_enter_the_eyeball_and_do_not_care_about_the_head() {
+        let (before, after) = (lids(false), lids(true));
+        let mut random = understudy_core::Random::new(3);
+        for _ in 0..200 {
+            let controls = random_controls(before.specs(), &mut random);
+            let (a, b) = (evaluate(&before, &controls), evaluate(&after, &controls));
+            assert!(largest_difference(&a, &b) < 1e-3);
+            let swing = Quat::from_rotation_x(controls.0[control("swing")].to_radians());
+            let centre = swing * CENTRE + Vec3::Z * controls.0[control("shift")];
+            for vertex in &b {
+                let distance = (*vertex - centre).length();
+                assert!(distance > RADIUS + 0.05 - 1e-4, "{distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_blink_travels_on_an_arc() {
+        let rig = lids(true);
+        let edge = (COLUMNS / 2) as usize;
+        let rest = (lid().positions()[edge] - CENTRE).length();
+        for step in 0..=10 {
+            let blink = step as f32 / 10.0;
+            let vertex = pose(&rig, &[("a", blink)])[edge];
+            assert!(((vertex - CENTRE).length() - rest).abs() < 1e-4);
+            let elevation = elevation_degrees(vertex, CENTRE, Vec3::X, Vec3::Z);
+            assert!((elevation - (20.0 - 45.0 * blink)).abs() < 1e-2, "{elevation}");
+        }
+    }
+
+    #[test]
+    fn lids_follow_the_gaze_by_their_share() {
+        let edge = (COLUMNS / 2) as usize;
+        let down = pose(&lids(true), &[("look_x", 20.0)])[edge];
+        assert!((elevation_degrees(down, CENTRE, Vec3::X, Vec3::Z) - 10.0).abs() < 1e-2);
+        let aside = pose(&lids(true), &[("look_y", 30.0)])[edge] - CENTRE;
+        assert!((aside.x.atan2(aside.z).to_degrees() - 6.0).abs() < 1e-2, "{aside}");
+    }
+
+    #[test]
+    fn bad_eyes_are_named() {
+        let mesh = lid();
+        let new = |eye| EyelidSlide::new(vec![eye], mesh.positions(), &size(&mesh)).err().expect("must fail");
+        assert!(new(Eye { axis: Vec3::X * 2.0, ..eye(true) }).to_string().contains("unit length"));
+        assert!(new(Eye { radius: f32::NAN, ..eye(true) }).to_string().contains("radius"));
+        assert!(new(Eye { head_bone: Some(5), ..eye(true) }).to_string().contains("bone 5"));
+    }
+}

@@ -139,3 +139,83 @@ impl Deformer for JointOffset {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+
+    fn config() -> JointOffsetConfig {
+        let target = |rotation: Quat, way: Vec3| PoseTarget {
+            rotation,
+            deltas: SparseDeltas { vertices: vec![5, 170], deltas: vec![way, way * 2.0] },
+        };
+        JointOffsetConfig {
+            name: "elbow".into(),
+            bone: 1,
+            rest: Quat::IDENTITY,
+            targets: vec![
+                target(Quat::from_rotation_x(1.5), Vec3::X),
+                target(Quat::from_rotation_y(1.0), Vec3::Y),
+                target(Quat::from_rotation_x(0.8), Vec3::Z),
+            ],
+            reach_degrees: 50.0,
+        }
+    }
+
+    fn corrected() -> crate::StackRig {
+        let mesh = tube();
+        let offset = JointOffset::new(config(), &size(&mesh)).expect("fits");
+        let skinning = Skinning::linear(weights(&mesh), &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(offset), Box::new(skinning)])
+    }
+
+    #[test]
+    fn identity_at_rest_and_continuous() {
+        let rig = corrected();
+        assert_identity_at_rest(&rig, 1e-4);
+        assert_continuous(&rig, 0.06);
+    }
+
+    #[test]
+    fn each_target_has_all_the_say_in_its_own_pose() {
+        let offset = JointOffset::new(config(), &size(&tube())).expect("fits");
+        let mut weights = Vec::new();
+        for (own, target) in config().targets.iter().enumerate() {
+            // A quaternion and its negative are the same rotation.
+            for rotation in [target.rotation, -target.rotation] {
+                offset.weights(rotation, &mut weights);
+                for (other, weight) in weights.iter().enumerate() {
+                    let expected = if own == other { 1.0 } else { 0.0 };
+                    assert!((weight - expected).abs() < 1e-4, "target {own}, weights {weights:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn far_away_nothing_is_left_and_nothing_overshoots() {
+        let offset = JointOffset::new(config(), &size(&tube())).expect("fits");
+        let mut weights = Vec::new();
+        offset.weights(Quat::from_rotation_z(3.0), &mut weights);
+        assert!(weights.iter().all(|w| w.abs() < 0.02), "{weights:?}");
+        for step in 0..60 {
+            offset.weights(Quat::from_rotation_x(step as f32 * 0.05), &mut weights);
+            assert!(weights.iter().all(|w| (-0.6..1.6).contains(w)), "{weights:?}");
+        }
+    }
+
+    #[test]
+    fn bad_targets_are_named() {
+        let mesh = tube();
+        let new = |config| JointOffset::new(config, &size(&mesh)).err().expect("must fail").to_string();
+        let mut twice = config();
+        twice.targets[1].rotation = twice.targets[0].rotation;
+        assert!(new(twice).contains("same rotation"));
+        let mut far = config();
+        far.targets[0].deltas.vertices[1] = 99_999;
+        assert!(new(far).contains("joint offset 'elbow' names 'vertex 99999'"));
+        assert!(new(JointOffsetConfig { reach_degrees: -1.0, ..config() }).contains("reach"));
+    }
+}

@@ -241,3 +241,132 @@ impl Deformer for Lattice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+
+    fn config() -> LatticeConfig {
+        LatticeConfig {
+            low: Vec3::new(-6.0, -1.0, -6.0),
+            high: Vec3::new(6.0, 41.0, 6.0),
+            counts: [3, 5, 3],
+            ..LatticeConfig::default()
+        }
+    }
+
+    fn boxed(config: LatticeConfig) -> crate::StackRig {
+        let mesh = tube();
+        let lattice = Lattice::new(config, &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(lattice)])
+    }
+
+    fn full() -> LatticeConfig {
+        LatticeConfig {
+            stretch: Driver::control(control("c")),
+            taper: Driver::control(control("a")),
+            bend_front: Driver::scaled(control("b"), 60.0),
+            bend_side: Driver::scaled(control("c"), 30.0),
+            twist: Driver::scaled(control("a"), 90.0),
+            ..config()
+        }
+    }
+
+    #[test]
+    fn bernstein_polynomials_sum_to_one_and_have_affine_precision() {
+        for count in 2..=Lattice::MAX_COUNT {
+            for step in 0..=20 {
+                let t = step as f32 / 20.0;
+                let mut basis = [0.0; Lattice::MAX_COUNT];
+                bernstein(count, t, &mut basis);
+                let mean = |(i, b): (usize, &f32)| b * i as f32 / (count - 1) as f32;
+                assert!((basis[..count].iter().sum::<f32>() - 1.0).abs() < 1e-6);
+                assert!((basis[..count].iter().enumerate().map(mean).sum::<f32>() - t).abs() < 1e-6);
+            }
+        }
+    }
+
+    /// Control points moved by an affine map move every vertex by that map.
+    #[test]
+    fn handles_have_affine_precision() {
+        let map = |p: Vec3| Vec3::new(0.3 * p.y - 2.0, 0.1 * p.x + 0.5 * p.z, -0.2 * p.y + 1.0);
+        let LatticeConfig { low, high, counts, .. } = config();
+        let mut moves = Vec::new();
+        for x in 0..counts[0] {
+            for y in 0..counts[1] {
+                for z in 0..counts[2] {
+                    let place = Vec3::new(x as f32 / 2.0, y as f32 / 4.0, z as f32 / 2.0);
+                    moves.push(([x, y, z], map(low + (high - low) * place)));
+                }
+            }
+        }
+        let handle = LatticeHandle { driver: Driver::control(control("a")), moves };
+        let rig = boxed(LatticeConfig { handles: vec![handle], ..config() });
+        let expected: Vec<Vec3> = tube().positions().iter().map(|p| *p + map(*p) * 0.5).collect();
+        assert!(largest_difference(&pose(&rig, &[("a", 0.5)]), &expected) < 1e-4);
+        assert_identity_at_rest(&rig, 0.0);
+    }
+
+    #[test]
+    fn identity_at_rest_and_continuous() {
+        let rig = boxed(full());
+        assert_identity_at_rest(&rig, 0.0);
+        assert_continuous(&rig, 0.05);
+    }
+
+    #[test]
+    fn stretching_keeps_the_volume() {
+        let rig = boxed(LatticeConfig { stretch: Driver::control(control("c")), ..config() });
+        for amount in [-1.0, -0.4, 0.7, 1.0] {
+            let vertices = pose(&rig, &[("c", amount)]);
+            let height = vertices[(20 * AROUND) as usize].y - vertices[0].y;
+            let radius = vertices[(10 * AROUND) as usize].with_y(0.0).length();
+            assert!((height / 40.0 - amount.exp2()).abs() < 1e-4, "{height}");
+            assert!((height * radius * radius / (40.0 * 25.0) - 1.0).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn bends_and_twists_turn_the_top() {
+        let rig = boxed(LatticeConfig { bend_front: Driver::scaled(control("b"), 60.0), ..config() });
+        let bent = pose(&rig, &[("b", 1.0)]);
+        let top = bent[(20 * AROUND) as usize..].iter().sum::<Vec3>() / AROUND as f32;
+        // The curve of a lattice smooths its control points: less bend than the handles say, never more.
+        assert!(top.z > 10.0 && top.z < 20.5 && top.y < 38.5, "{top}");
+        let rig = boxed(LatticeConfig { twist: Driver::scaled(control("b"), 60.0), ..config() });
+        let twisted = pose(&rig, &[("b", 1.0)])[(20 * AROUND) as usize];
+        assert!(twisted.z < -2.5 && twisted.x > 0.0, "{twisted}");
+    }
+
+    /// Carried by a bone, the box goes where the bone goes.
+    #[test]
+    fn a_carried_box_commutes_with_its_bone() {
+        let mesh = tube();
+        let weights = understudy_core::SkinWeights::from_rows(&vec![vec![(0, 1.0)]; mesh.vertex_count()], 3);
+        let skinning = Skinning::linear(weights.expect("rows sum to one"), &size(&mesh)).expect("fits");
+        let lattice = Lattice::new(LatticeConfig { bone: Some(0), ..full() }, &size(&mesh)).expect("fits");
+        let rig = rig(mesh, vec![Box::new(skinning), Box::new(lattice)]);
+        let squash = [("a", 0.6), ("b", 0.3), ("c", -0.5)];
+        let here = pose(&rig, &squash);
+        let moved = pose(&rig, &[squash[0], squash[1], squash[2], ("swing", 50.0), ("shift", 9.0)]);
+        let turn = Quat::from_rotation_x(50f32.to_radians());
+        let expected: Vec<Vec3> = here.iter().map(|v| turn * *v + Vec3::Z * 9.0).collect();
+        assert!(largest_difference(&moved, &expected) < 1e-3);
+    }
+
+    #[test]
+    fn masks_hold_vertices_and_bad_settings_are_named() {
+        let mut mask = vec![1.0; tube().vertex_count()];
+        mask[0] = 0.0;
+        let rig = boxed(LatticeConfig { mask, ..full() });
+        assert_eq!(pose(&rig, &[("a", 1.0)])[0], tube().positions()[0]);
+        let mesh = tube();
+        let new = |config| Lattice::new(config, &size(&mesh)).err().expect("must fail").to_string();
+        assert!(new(LatticeConfig { counts: [1, 4, 4], ..config() }).contains("[1, 4, 4]"));
+        assert!(new(LatticeConfig { high: Vec3::NAN, ..config() }).contains("box"));
+        let handle = LatticeHandle { driver: Driver::constant(1.0), moves: vec![([3, 0, 0], Vec3::X)] };
+        assert!(new(LatticeConfig { handles: vec![handle], ..config() }).contains("[3, 0, 0]"));
+    }
+}

@@ -16,6 +16,8 @@ mod patch;
 mod skin_slide;
 mod skinning;
 mod sticky_lips;
+#[cfg(test)]
+mod test_support;
 mod wrinkles;
 
 pub use blendshapes::Blendshapes;

@@ -112,3 +112,76 @@ pub fn spindle_mask(positions: &[Vec3], origin: Vec3, insertion: Vec3, radius: f
     let weights = (0u32..).zip(positions).map(|(vertex, point)| (vertex, weight(*point)));
     weights.filter(|(_, weight)| *weight > 0.0).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+
+    fn biceps() -> Muscle {
+        let mesh = tube();
+        let (origin, insertion) = (Vec3::new(0.0, 4.0, 3.0), Vec3::new(0.0, 23.0, 3.0));
+        Muscle {
+            name: "biceps".into(),
+            origin: Attachment { bone: 0, point: origin },
+            insertion: Attachment { bone: 1, point: insertion },
+            mask: spindle_mask(mesh.positions(), origin, insertion, 5.0),
+            volume: 2.0,
+            flex_swelling: 0.5,
+            flex: Driver::control(control("a")),
+            limit: 0.8,
+        }
+    }
+
+    fn arm(muscles: Vec<Muscle>) -> crate::StackRig {
+        let mesh = tube();
+        let skinning = Skinning::linear(weights(&mesh), &size(&mesh)).expect("fits");
+        let bulge = MuscleBulge::new(muscles, &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(skinning), Box::new(bulge)])
+    }
+
+    /// The vertex in the middle of the muscle, on the +z side of the tube.
+    const BELLY: usize = (6 * AROUND + AROUND / 4) as usize;
+
+    #[test]
+    fn zero_at_rest_and_continuous() {
+        let rig = arm(vec![biceps()]);
+        assert_identity_at_rest(&rig, 1e-4);
+        assert_continuous(&rig, 0.08);
+    }
+
+    #[test]
+    fn bending_and_flexing_swell_it_up_to_the_limit() {
+        let (with, without) = (arm(vec![biceps()]), arm(vec![]));
+        let swell =
+            |changes: &[(&str, f32)]| (pose(&with, changes)[BELLY] - pose(&without, changes)[BELLY]).length();
+        let series = [10.0, 40.0, 80.0, 120.0].map(|bend| swell(&[("bend", bend)]));
+        assert!(series.windows(2).all(|pair| pair[1] > pair[0]), "{series:?}");
+        assert!(swell(&[("a", 1.0)]) > 0.3);
+        // Twice the radius is the furthest a masked vertex can be from the axis.
+        assert!(swell(&[("bend", 130.0), ("a", 1.0)]) < 0.8 * 10.0);
+    }
+
+    #[test]
+    fn vertices_outside_the_mask_stay() {
+        let (with, without) = (arm(vec![biceps()]), arm(vec![]));
+        let changes = [("bend", 100.0), ("a", 1.0)];
+        let (a, b) = (pose(&with, &changes), pose(&without, &changes));
+        let masked: Vec<u32> = biceps().mask.iter().map(|w| w.0).collect();
+        for vertex in (0..a.len()).filter(|v| !masked.contains(&(*v as u32))) {
+            assert_eq!(a[vertex], b[vertex]);
+        }
+        assert!(masked.len() > 20);
+    }
+
+    #[test]
+    fn bad_muscles_are_named() {
+        let mesh = tube();
+        let new = |muscle| MuscleBulge::new(vec![muscle], &size(&mesh)).err().expect("must fail").to_string();
+        let far = Attachment { bone: 9, point: Vec3::ZERO };
+        assert!(new(Muscle { origin: far, ..biceps() }).contains("muscle 'biceps' names 'bone 9'"));
+        assert!(new(Muscle { limit: 1.5, ..biceps() }).contains("limit"));
+        assert!(new(Muscle { insertion: biceps().origin, ..biceps() }).contains("length = 0"));
+    }
+}

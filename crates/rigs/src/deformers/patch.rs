@@ -123,3 +123,34 @@ pub fn falloff_mask(mesh: &Mesh, sources: &[u32], reach: f32) -> super::VertexWe
     let near = (0u32..).zip(distance).filter(|(_, d)| d.is_finite());
     near.map(|(vertex, d)| (vertex, weight(d))).filter(|(_, w)| *w > 0.0).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_support::tube;
+    use super::*;
+    use understudy_core::normals::vertex_normals;
+
+    #[test]
+    fn a_patch_has_the_normals_of_the_mesh() {
+        let mesh = tube();
+        let patch = PatchNormals::new(&mesh, vec![40, 3, 41, 40]);
+        let (mut found, all) = (Vec::new(), vertex_normals(mesh.faces(), mesh.positions()));
+        patch.compute(mesh.positions(), &mut found);
+        assert_eq!(patch.vertices, [3, 40, 41]);
+        for (vertex, normal) in patch.vertices.iter().zip(&found) {
+            assert!((all[*vertex as usize] - *normal).length() < 1e-5);
+        }
+        assert_eq!((patch.slot(41), patch.slot(5)), (Some(2), None));
+    }
+
+    #[test]
+    fn distances_run_along_the_tube() {
+        let mesh = tube();
+        let distance = distances_along_edges(&mesh.adjacency(), mesh.positions(), &[0], 10.5);
+        assert!((distance[16 * 5] - 10.0).abs() < 1e-4);
+        assert_eq!(distance[16 * 6], f32::INFINITY);
+        let mask = falloff_mask(&mesh, &[0], 8.0);
+        assert_eq!(mask[0], (0, 1.0));
+        assert!(mask.iter().all(|(_, weight)| *weight > 0.0 && *weight <= 1.0) && mask.len() < 60);
+    }
+}

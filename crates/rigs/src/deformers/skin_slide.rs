@@ -153,3 +153,63 @@ fn height(near: &[u32], normals: &[Vec3], points: &[Vec3], falloff: f32, x: Vec3
     }
     sum / total
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Skinning;
+    use super::super::test_support::*;
+    use super::*;
+
+    fn cuff() -> Slide {
+        let mesh = tube();
+        let weight =
+            |p: &Vec3| super::super::smooth_step(2.0, 8.0, p.y) * super::super::smooth_step(18.0, 12.0, p.y);
+        let mask = (0u32..).zip(mesh.positions().iter().map(weight)).filter(|(_, w)| *w > 0.0).collect();
+        Slide { name: "cuff".into(), bone: 1, reference: 0, mask, amount: 0.15, limit: 2.5 }
+    }
+
+    fn arm(slides: Vec<Slide>) -> crate::StackRig {
+        let mesh = tube();
+        let skinning = Skinning::linear(weights(&mesh), &size(&mesh)).expect("fits");
+        let slide = SkinSlide::new(slides, &mesh, &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(skinning), Box::new(slide)])
+    }
+
+    #[test]
+    fn still_at_rest_under_rigid_motion_and_continuous() {
+        let rig = arm(vec![cuff()]);
+        assert_identity_at_rest(&rig, 1e-4);
+        let moved = [("swing", 80.0), ("shift", 20.0)];
+        let slid = largest_difference(&pose(&rig, &moved), &pose(&arm(vec![]), &moved));
+        assert!(slid < 1e-3, "{slid}");
+        assert_continuous(&rig, 0.06);
+    }
+
+    /// Below the elbow the arm is a cylinder: vertices slide along it and stay on its radius.
+    #[test]
+    fn vertices_slide_within_the_limit_and_stay_on_the_surface() {
+        let (with, without) = (arm(vec![cuff()]), arm(vec![]));
+        for changes in [vec![("twist", 80.0)], vec![("bend", 100.0)], vec![("bend", 60.0), ("twist", -70.0)]]
+        {
+            let (a, b) = (pose(&with, &changes), pose(&without, &changes));
+            let mut furthest = 0.0f32;
+            for vertex in (2 * AROUND) as usize..(7 * AROUND) as usize {
+                furthest = furthest.max((a[vertex] - b[vertex]).length());
+                let radius = a[vertex].with_y(0.0).length();
+                assert!((radius - 5.0).abs() < 0.12, "vertex {vertex} at radius {radius}");
+            }
+            assert!(furthest > 0.3, "{changes:?}: {furthest}");
+            assert!(largest_difference(&a, &b) < 1.05 * cuff().limit);
+        }
+    }
+
+    #[test]
+    fn bad_slides_are_named() {
+        let mesh = tube();
+        let new =
+            |slide| SkinSlide::new(vec![slide], &mesh, &size(&mesh)).err().expect("must fail").to_string();
+        assert!(new(Slide { reference: 7, ..cuff() }).contains("slide 'cuff' names 'bone 7'"));
+        assert!(new(Slide { limit: 0.0, ..cuff() }).contains("limit"));
+        assert!(new(Slide { mask: vec![(9999, 1.0)], ..cuff() }).contains("vertex 9999"));
+    }
+}

@@ -163,3 +163,141 @@ impl Deformer for StickyLips {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_support::*;
+    use super::*;
+    use understudy_core::{Face, MeshParts};
+
+    const COLUMNS: u32 = 21;
+    const ROWS: u32 = 4;
+
+    /// Two sheets, 10 cm wide, that share their corners only: the lower lip hangs from control `a`.
+    fn mouth() -> Mesh {
+        let mut parts = MeshParts::default();
+        for side in [1.0f32, -1.0] {
+            for row in 0..ROWS {
+                for column in 0..COLUMNS {
+                    let x = -5.0 + 0.5 * column as f32;
+                    parts.positions.push(Vec3::new(x, side * (0.05 + 0.5 * row as f32), 0.0));
+                }
+            }
+        }
+        let sheet = COLUMNS * ROWS;
+        for side in 0..2 {
+            for row in 0..ROWS - 1 {
+                for column in 0..COLUMNS - 1 {
+                    let a = side * sheet + row * COLUMNS + column;
+                    parts.faces.push(Face::quad(a, a + 1, a + COLUMNS + 1, a + COLUMNS));
+                }
+            }
+        }
+        parts.build().expect("two sheets are valid")
+    }
+
+    fn config() -> StickyLipsConfig {
+        let pair = |column: u32| LipPair {
+            upper: column,
+            lower: column + COLUMNS * ROWS,
+            place: column as f32 / (COLUMNS - 1) as f32,
+        };
+        StickyLipsConfig {
+            pairs: (0..COLUMNS).map(pair).collect(),
+            zip_first: Driver::control(control("b")),
+            zip_second: Driver::scaled(control("c"), 1.0),
+            seam: 0.4,
+            spread: 1.2,
+            tear: f32::INFINITY,
+        }
+    }
+
+    struct Jaw;
+
+    impl Deformer for Jaw {
+        fn name(&self) -> &str {
+            "jaw"
+        }
+
+        fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], _scratch: &mut Scratch) {
+            for vertex in &mut vertices[(COLUMNS * ROWS) as usize..] {
+                let open = 1.0 - (vertex.x / 5.0).powi(2);
+                *vertex -= Vec3::Y * (3.0 * open * frame.controls[control("a")]);
+            }
+        }
+    }
+
+    fn lips(config: StickyLipsConfig) -> crate::StackRig {
+        let mesh = mouth();
+        let sticky = StickyLips::new(config, &mesh, &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(Jaw), Box::new(sticky)])
+    }
+
+    fn gaps(vertices: &[Vec3]) -> Vec<f32> {
+        config()
+            .pairs
+            .iter()
+            .map(|p| (vertices[p.upper as usize] - vertices[p.lower as usize]).length())
+            .collect()
+    }
+
+    #[test]
+    fn identity_at_rest_and_continuous() {
+        let rig = lips(config());
+        assert_identity_at_rest(&rig, 0.0);
+        assert_continuous(&rig, 0.01);
+        assert_continuous(&lips(StickyLipsConfig { tear: 1.0, ..config() }), 0.02);
+    }
+
+    #[test]
+    fn a_full_zip_closes_the_mouth_and_none_leaves_it_open() {
+        let rig = lips(config());
+        let shut = gaps(&pose(&rig, &[("a", 1.0), ("b", 1.0), ("c", 1.0)]));
+        assert!(shut.iter().all(|gap| *gap < 1e-5), "{shut:?}");
+        let open = gaps(&pose(&rig, &[("a", 1.0)]));
+        assert!((open[10] - 3.1).abs() < 1e-5);
+    }
+
+    /// Half unzipped, the middle is open and both corners are shut; one side alone shuts its corner.
+    #[test]
+    fn it_opens_from_the_middle() {
+        let rig = lips(config());
+        let half = gaps(&pose(&rig, &[("a", 1.0), ("b", 0.5), ("c", 0.5)]));
+        assert!(half[1] < 1e-5 && half[19] < 1e-5 && half[10] > 2.5, "{half:?}");
+        let one = gaps(&pose(&rig, &[("a", 1.0), ("b", 0.5)]));
+        assert!(one[1] < 1e-5 && one[19] > 0.3, "{one:?}");
+    }
+
+    #[test]
+    fn the_pull_falls_off_over_the_lip() {
+        let open = [("a", 1.0)];
+        let shut = [("a", 1.0), ("b", 1.0), ("c", 1.0)];
+        let rig = lips(config());
+        let (before, after) = (pose(&rig, &open), pose(&rig, &shut));
+        let middle = (COLUMNS * ROWS + COLUMNS / 2) as usize;
+        let pulls: Vec<f32> = (0..ROWS as usize)
+            .map(|row| (after[middle + row * 21] - before[middle + row * 21]).length())
+            .collect();
+        assert!(pulls.windows(2).all(|pair| pair[1] < pair[0]), "{pulls:?}");
+        assert!(pulls[1] > 0.3 && pulls[3] < 1e-5, "{pulls:?}");
+    }
+
+    #[test]
+    fn wide_gaps_tear() {
+        let torn = lips(StickyLipsConfig { tear: 1.0, ..config() });
+        let gap = gaps(&pose(&torn, &[("a", 1.0), ("b", 1.0), ("c", 1.0)]));
+        assert!((gap[10] - 3.1).abs() < 1e-5 && gap[1] < 1e-5, "{gap:?}");
+    }
+
+    #[test]
+    fn bad_pairs_are_named() {
+        let mesh = mouth();
+        let new = |config| StickyLips::new(config, &mesh, &size(&mesh)).err().expect("must fail").to_string();
+        let mut twice = config();
+        twice.pairs[1].upper = 0;
+        assert!(new(twice).contains("twice"));
+        let mut outside = config();
+        outside.pairs[0].place = f32::NAN;
+        assert!(new(outside).contains("place NaN"));
+    }
+}

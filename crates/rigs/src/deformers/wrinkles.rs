@@ -168,3 +168,96 @@ impl Activation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_support::*;
+    use super::*;
+    use understudy_core::{Face, MeshParts};
+
+    const SIDE: u32 = 41;
+
+    /// A forehead: a sheet of 10 × 10 cm in the xy plane, normals towards +z.
+    fn sheet() -> Mesh {
+        let at = |i: u32| Vec3::new((i % SIDE) as f32 * 0.25, (i / SIDE) as f32 * 0.25, 0.0);
+        let positions = (0..SIDE * SIDE).map(at).collect();
+        let quad = |i: u32| (i % SIDE < SIDE - 1).then(|| Face::quad(i, i + 1, i + SIDE + 1, i + SIDE));
+        let faces = (0..SIDE * (SIDE - 1)).filter_map(quad).collect();
+        MeshParts { positions, faces, ..MeshParts::default() }.build().expect("a sheet is valid")
+    }
+
+    fn group(activation: Activation) -> WrinkleGroup {
+        let path = vec![Vec3::new(1.0, 5.0, 0.0), Vec3::new(5.0, 5.5, 0.0), Vec3::new(9.0, 5.0, 0.0)];
+        let wrinkle = Wrinkle { path, width: 0.5, depth: 0.2 };
+        WrinkleGroup { name: "brow".into(), wrinkles: vec![wrinkle], activation, region: Vec::new() }
+    }
+
+    fn brow(activation: Activation) -> crate::StackRig {
+        let mesh = sheet();
+        let wrinkles = Wrinkles::new(vec![group(activation)], &mesh, &size(&mesh)).expect("fits");
+        rig(mesh, vec![Box::new(Squeeze), Box::new(wrinkles)])
+    }
+
+    /// Control `b` presses the sheet together along y.
+    struct Squeeze;
+
+    impl Deformer for Squeeze {
+        fn name(&self) -> &str {
+            "squeeze"
+        }
+
+        fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], _scratch: &mut Scratch) {
+            for vertex in vertices {
+                vertex.y *= 1.0 - 0.3 * frame.controls[control("b")];
+            }
+        }
+    }
+
+    fn driven() -> Activation {
+        Activation::Driver(Driver::control(control("a")).through(Response::Smooth { from: 0.2, to: 1.0 }))
+    }
+
+    #[test]
+    fn identity_at_rest_continuous_and_bounded() {
+        let rig = brow(driven());
+        assert_identity_at_rest(&rig, 0.0);
+        assert_continuous(&rig, 0.001);
+        let moved = largest_difference(&pose(&rig, &[("a", 1.0)]), sheet().positions());
+        assert!(moved > 0.15 && moved <= 0.2, "{moved}");
+    }
+
+    #[test]
+    fn a_groove_between_two_banks() {
+        let heights = pose(&brow(driven()), &[("a", 1.0)]);
+        let column = |y: f32| heights[((y / 0.25) as u32 * SIDE + 20) as usize].z;
+        assert!(column(5.5) < -0.17, "{}", column(5.5));
+        assert!(column(6.25) > 0.03 && column(4.75) > 0.03, "{} {}", column(6.25), column(4.75));
+        assert_eq!(column(8.5), 0.0);
+    }
+
+    #[test]
+    fn compression_makes_folds() {
+        let pairs = (0..SIDE).map(|x| (16 * SIDE + x, 28 * SIDE + x)).collect();
+        let activation =
+            Activation::Compression { pairs, response: Response::Smooth { from: 0.02, to: 0.2 } };
+        let rig = brow(activation);
+        assert_identity_at_rest(&rig, 0.0);
+        let deepest = |b: f32| pose(&rig, &[("b", b)]).iter().map(|v| v.z).fold(0.0, f32::min);
+        assert!(deepest(0.05) > -1e-6 && deepest(0.4) < -0.01 && deepest(1.0) < deepest(0.4));
+        assert_continuous(&rig, 0.002);
+    }
+
+    #[test]
+    fn regions_bound_the_folds_and_bad_ones_are_named() {
+        let mesh = sheet();
+        let mut half = group(driven());
+        half.region = (0..22 * SIDE).collect();
+        let wrinkles = Wrinkles::new(vec![half], &mesh, &size(&mesh)).expect("fits");
+        let whole = Wrinkles::new(vec![group(driven())], &mesh, &size(&mesh)).expect("fits");
+        assert!(wrinkles.moved_vertices() > 100 && wrinkles.moved_vertices() < whole.moved_vertices());
+        let mut short = group(driven());
+        short.wrinkles[0].path.truncate(1);
+        let error = Wrinkles::new(vec![short], &mesh, &size(&mesh)).err().expect("must fail");
+        assert!(error.to_string().contains("wrinkles 'brow' names 'a path of 1 points'"));
+    }
+}
