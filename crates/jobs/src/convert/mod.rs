@@ -1,0 +1,3 @@
+//! Conversion.
+
+pub mod bake;
