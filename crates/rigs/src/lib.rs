@@ -6,11 +6,13 @@
 
 pub mod constraints;
 pub mod deformers;
+pub mod mira;
 pub mod modeling;
 pub mod probe;
 mod rig;
+pub mod rook;
 pub mod sampling;
 mod stack;
 
 pub use rig::{Rig, RigError, RigPose};
-pub use stack::{Deformer, Frame, Scratch, StackParts, StackRig};
+pub use stack::{Deformer, Frame, JointChange, Scratch, StackParts, StackRig};

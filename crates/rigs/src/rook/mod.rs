@@ -1,0 +1,46 @@
+//! Rook, the embedded body: a hooded adventurer with a crow's mask in a belted coat, 190 cm tall, in an
+//! A-pose. Start at [`build`]. The body is one coarse cage (`coat`, `head`, `arm`, `leg`), mirrored and
+//! subdivided; `fixtures` adds what is sewn on; `layers` stacks the deformers.
+
+mod arm;
+mod bones;
+mod coat;
+mod controls;
+mod head;
+mod hem;
+mod layers;
+mod leg;
+mod paint;
+mod plan;
+mod sculpt;
+
+use crate::rig::RigError;
+use crate::stack::{StackParts, StackRig};
+use understudy_core::SkinWeights;
+
+/// Builds Rook. The same bytes every time.
+pub fn build() -> Result<StackRig, RigError> {
+    let skeleton = bones::skeleton()?;
+    let specs = controls::specs()?;
+    let mut sculpt = sculpt::Sculpt::new(&skeleton);
+    let ends = coat::build(&mut sculpt);
+    head::build(&mut sculpt, &ends.collar);
+    arm::build(&mut sculpt, &ends.armhole);
+    leg::build(&mut sculpt, &ends.waist);
+    let body = sculpt.finish();
+    let mesh = body.cage.build()?;
+    let colours = paint::body_colours(&body, &mesh.segments().of_vertex);
+    let weights = SkinWeights::from_rows(&body.rows, skeleton.len())?;
+    let stage = layers::Stage { mesh: &mesh, skeleton: &skeleton, specs: &specs, body: &body };
+    let deformers = stage.deformers(&weights)?;
+    let constraints = layers::constraints(&skeleton, &specs);
+    let parts = StackParts {
+        skeleton: Some(skeleton),
+        weights: Some(weights),
+        constraints,
+        deformers,
+        colours,
+        ..StackParts::default()
+    };
+    StackRig::new("rook", mesh, specs, parts)
+}
