@@ -33,6 +33,14 @@ pub enum SkinError {
         /// How many bones exist.
         count: usize,
     },
+    /// Compressed rows that do not fit together.
+    #[error("the rows of the weights do not ascend to their {bones} bones and {weights} weights")]
+    Offsets {
+        /// Entries in the list of bones.
+        bones: usize,
+        /// Entries in the list of weights.
+        weights: usize,
+    },
 }
 
 /// Convex weights of bones for every vertex in compressed rows; any number of influences.
@@ -47,6 +55,8 @@ pub struct SkinWeights {
 impl SkinWeights {
     /// How far a row's sum may be from one: files store weights in 8 or 16 bits.
     pub const SUM_TOLERANCE: f32 = 0.02;
+    /// What rounding leaves of a normalised row of up to a hundred weights.
+    const ROUNDING: f32 = 1e-5;
 
     /// Checks rows of `(bone, weight)`, drops zeros and makes each sum exactly one (to rounding).
     pub fn from_rows(rows: &[Vec<(u16, f32)>], bone_count: usize) -> Result<Self, SkinError> {
@@ -72,6 +82,43 @@ impl SkinWeights {
             out.offsets.push(out.bones.len() as u32);
         }
         Ok(out)
+    }
+
+    /// Takes compressed rows as [`Self::compressed`] gives them, bit for bit: nothing is normalised, so
+    /// that saving and loading is the identity. Rows must sum to one but for rounding.
+    pub fn from_compressed(
+        offsets: Vec<u32>,
+        bones: Vec<u16>,
+        weights: Vec<f32>,
+        bone_count: usize,
+    ) -> Result<Self, SkinError> {
+        let (count, ascending) = (bones.len(), offsets.windows(2).all(|pair| pair[0] <= pair[1]));
+        let covers = offsets.first() == Some(&0) && offsets.last().is_some_and(|end| *end as usize == count);
+        if !ascending || !covers || weights.len() != count {
+            return Err(SkinError::Offsets { bones: count, weights: weights.len() });
+        }
+        let out = Self { offsets, bones, weights, bone_count };
+        for vertex in 0..out.vertex_count() {
+            let mut sum = 0.0f32;
+            for (bone, weight) in out.row(vertex) {
+                if !weight.is_finite() || weight < 0.0 {
+                    return Err(SkinError::BadWeight { vertex, weight });
+                }
+                if bone >= bone_count {
+                    return Err(SkinError::BoneIndex { vertex, bone, count: bone_count });
+                }
+                sum += weight;
+            }
+            if (sum - 1.0).abs() > Self::ROUNDING {
+                return Err(SkinError::WeightSum { vertex, sum });
+            }
+        }
+        Ok(out)
+    }
+
+    /// The rows end to end: where each starts (and the end), bones, weights.
+    pub fn compressed(&self) -> (&[u32], &[u16], &[f32]) {
+        (&self.offsets, &self.bones, &self.weights)
     }
 
     /// Number of vertices.
@@ -233,6 +280,23 @@ mod tests {
         weights.linear_blend(&m, &rest, &mut linear);
         weights.dual_quaternion(&m, &rest, &mut dual);
         assert!((linear[0] - dual[0]).length() < 1e-5);
+    }
+
+    #[test]
+    fn compressed_rows_come_back_bit_for_bit() {
+        let (weights, ..) = rig();
+        let (offsets, bones, values) = weights.compressed();
+        let (offsets, bones, values) = (offsets.to_vec(), bones.to_vec(), values.to_vec());
+        let again = |offsets: &[u32], values: &[f32], count| {
+            SkinWeights::from_compressed(offsets.to_vec(), bones.clone(), values.to_vec(), count)
+        };
+        assert_eq!(again(&offsets, &values, 3), Ok(weights));
+        assert!(matches!(again(&[0, 1, 2], &values, 3), Err(SkinError::Offsets { .. })));
+        assert!(matches!(again(&[0, 3, 1, 6], &values, 3), Err(SkinError::Offsets { .. })));
+        assert!(matches!(again(&[], &values, 3), Err(SkinError::Offsets { .. })));
+        assert_eq!(again(&offsets, &values, 2), Err(SkinError::BoneIndex { vertex: 2, bone: 2, count: 2 }));
+        let half: Vec<f32> = values.iter().map(|w| w * 0.5).collect();
+        assert_eq!(again(&offsets, &half, 3), Err(SkinError::WeightSum { vertex: 0, sum: 0.5 }));
     }
 
     #[test]

@@ -4,10 +4,15 @@
 //! opens no file (the fuzzers call that); every writer goes through [`write_atomic`]. Readers convert to
 //! centimetres and Y-up and say what they did in a [`Conversion`].
 
+mod arrays;
+pub mod blendshape_npz;
 mod error;
+pub mod gltf;
 pub mod npz;
 pub mod real;
+pub mod tensors;
 mod units;
 
+pub use arrays::{Array, Dim};
 pub use error::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 pub use units::{Axis, Conversion};

@@ -6,50 +6,10 @@
 mod npy;
 mod zip;
 
+use crate::arrays::{Array, Dim, check_finite, check_shape, in_array, unravel};
 use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use npy::{Header, Kind};
-use std::fmt;
 use std::path::Path;
-
-/// What one axis of an array must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dim {
-    /// Any length; the letter stands in the message.
-    Any(&'static str),
-    /// This length.
-    Exactly(usize),
-    /// One of two lengths.
-    Either(usize, usize),
-}
-
-impl Dim {
-    fn fits(&self, side: usize) -> bool {
-        match *self {
-            Self::Any(_) => true,
-            Self::Exactly(want) => side == want,
-            Self::Either(one, other) => side == one || side == other,
-        }
-    }
-}
-
-impl fmt::Display for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any(letter) => f.write_str(letter),
-            Self::Exactly(side) => write!(f, "{side}"),
-            Self::Either(one, other) => write!(f, "{one} or {other}"),
-        }
-    }
-}
-
-/// Elements in C order (the last axis runs fastest) with their shape.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Array<T> {
-    /// Lengths of the axes.
-    pub shape: Vec<usize>,
-    /// All elements.
-    pub data: Vec<T>,
-}
 
 /// An archive whose headers have been read; arrays are unpacked when asked for.
 #[derive(Debug)]
@@ -72,7 +32,7 @@ impl NpzReader {
         let mut arrays: Vec<(String, zip::Member, Header)> = Vec::new();
         for member in zip::members(&bytes)? {
             let Some(name) = member.name.strip_suffix(".npy").map(str::to_owned) else { continue };
-            let whose = |problem: String| ParseError::new(format!("array '{name}'"), problem);
+            let whose = |problem: String| in_array(&name, problem);
             if arrays.iter().any(|(other, ..)| *other == name) {
                 return Err(whose("appears twice".into()));
             }
@@ -110,14 +70,14 @@ impl NpzReader {
     /// name the element.
     pub fn f32(&self, name: &str, want: &[Dim]) -> Result<Array<f32>, ParseError> {
         let array = self.load(name, want, "numbers", |header, bytes| Some(float(header, bytes)? as f32))?;
-        finite(name, &array, |value| value.is_finite())?;
+        check_finite(name, &array, f32::is_finite)?;
         Ok(array)
     }
 
     /// [`Self::f32`] in double precision.
     pub fn f64(&self, name: &str, want: &[Dim]) -> Result<Array<f64>, ParseError> {
         let array = self.load(name, want, "numbers", float)?;
-        finite(name, &array, |value| value.is_finite())?;
+        check_finite(name, &array, f64::is_finite)?;
         Ok(array)
     }
 
@@ -135,7 +95,7 @@ impl NpzReader {
         let Array { shape, data } = self.i64(name, want)?;
         let check = |(place, value): (usize, i64)| {
             let problem = || format!("{value} at {:?} is not an index", unravel(&shape, place));
-            u32::try_from(value).map_err(|_| ParseError::new(format!("array '{name}'"), problem()))
+            u32::try_from(value).map_err(|_| in_array(name, problem()))
         };
         let data = data.into_iter().enumerate().map(check).collect::<Result<_, _>>()?;
         Ok(Array { shape, data })
@@ -168,10 +128,10 @@ impl NpzReader {
         what: &str,
         convert: impl Fn(&Header, &[u8]) -> Option<T>,
     ) -> Result<Array<T>, ParseError> {
-        let whose = |problem: String| ParseError::new(format!("array '{name}'"), problem);
+        let whose = |problem: String| in_array(name, problem);
         let found = self.arrays.iter().find(|(other, ..)| other == name);
         let (_, member, header) = found.ok_or_else(|| whose("is missing".into()))?;
-        header.check_shape(want).map_err(whose)?;
+        check_shape(name, &header.shape, want)?;
         let content = zip::unpack(&self.bytes, member)?;
         let elements = &content[header.start..];
         let size = header.width * header.length;
@@ -191,7 +151,7 @@ impl NpzReader {
                 whose(format!("type '{}' or an element in it cannot be read as {what}", header.descr))
             })
         };
-        let count = header.element_count().expect("checked when the header was parsed");
+        let count = header.element_count();
         let data: Result<Vec<T>, ParseError> = if header.fortran {
             header.order().into_iter().map(element).collect()
         } else {
@@ -220,24 +180,6 @@ fn float(header: &Header, bytes: &[u8]) -> Option<f64> {
         (Kind::Unsigned, _) => Some(bits as f64),
         _ => None,
     }
-}
-
-fn finite<T>(name: &str, array: &Array<T>, is_finite: impl Fn(&T) -> bool) -> Result<(), ParseError> {
-    match array.data.iter().position(|value| !is_finite(value)) {
-        None => Ok(()),
-        Some(place) => Err(ParseError::new(
-            format!("array '{name}'"),
-            format!("the number at {:?} is not finite", unravel(&array.shape, place)),
-        )),
-    }
-}
-
-/// The index along every axis of an element in C order.
-fn unravel(shape: &[usize], place: usize) -> Vec<usize> {
-    let mut rest = place;
-    let mut index: Vec<usize> = shape.iter().rev().map(|side| (rest % side, rest /= side).0).collect();
-    index.reverse();
-    index
 }
 
 /// Collects arrays and writes them as NumPy would, uncompressed, in the order they were added.
@@ -314,6 +256,12 @@ impl NpzWriter {
             Some(problem) => Err(problem),
             None => Ok(self.archive.finish()),
         }
+    }
+
+    /// For tests: the bytes, a second array of a name having been ignored.
+    #[cfg(test)]
+    pub(crate) fn finish_keeping_first(self) -> Vec<u8> {
+        self.archive.finish()
     }
 
     /// Writes the archive, whole or not at all.

@@ -8,7 +8,7 @@ mod ict;
 pub use human::{human, human_with, parse_human};
 pub use ict::{ict, parse_ict};
 
-use crate::{Conversion, ParseError};
+use crate::{Array, Conversion, ParseError};
 use understudy_core::{BlendshapeRig, Face, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3};
 
 /// A skinned body with face shapes.
@@ -50,7 +50,7 @@ fn vectors(data: &[f32], scale: f32) -> Vec<Vec3> {
 }
 
 /// Rows of three or four corners; −1 in the fourth makes a triangle.
-pub(crate) fn faces(name: &str, array: &crate::npz::Array<i64>) -> Result<Vec<Face>, ParseError> {
+pub(crate) fn faces(name: &str, array: &Array<i64>) -> Result<Vec<Face>, ParseError> {
     let row = |(face, corners): (usize, &[i64])| {
         let corner = |value: i64| {
             u32::try_from(value).ok().filter(|corner| *corner != Face::NONE).ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! One `.npy` array: the header (a Python literal, of which we accept exactly what NumPy writes) and
 //! the elements, checked against the bytes that are really there before anything is allocated.
 
-use super::Dim;
+use crate::arrays::element_count;
 
 /// What an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Header {
         let mut header = Self::parse_dictionary(text)?;
         header.start = start;
         let want = header.byte_count().ok_or_else(|| format!("shape {:?} is too large", header.shape))?;
-        if header.length == 0 && header.element_count() != Some(0) {
+        if header.length == 0 && header.element_count() != 0 {
             return Err("has strings of no characters".into());
         }
         let got = total.saturating_sub(start);
@@ -95,35 +95,18 @@ impl Header {
         })
     }
 
-    /// Elements, or `None` on overflow.
-    pub fn element_count(&self) -> Option<usize> {
-        self.shape.iter().try_fold(1usize, |product, side| product.checked_mul(*side))
-    }
-
     fn byte_count(&self) -> Option<usize> {
-        // A side of zero must not hide an overflow: the other sides may still be used for allocation.
-        let positive =
-            self.shape.iter().try_fold(1usize, |product, side| product.checked_mul((*side).max(1)));
-        positive?.checked_mul(self.width)?.checked_mul(self.length.max(1))?;
-        self.element_count()?.checked_mul(self.width)?.checked_mul(self.length)
+        element_count(&self.shape)?.checked_mul(self.width)?.checked_mul(self.length)
     }
 
-    /// Whether the shape fits a pattern; else the sentence that says so.
-    pub fn check_shape(&self, want: &[Dim]) -> Result<(), String> {
-        let fits =
-            self.shape.len() == want.len() && self.shape.iter().zip(want).all(|(side, dim)| dim.fits(*side));
-        if fits {
-            return Ok(());
-        }
-        let list = |sides: Vec<String>| sides.join(",");
-        let got = list(self.shape.iter().map(usize::to_string).collect());
-        let want = list(want.iter().map(Dim::to_string).collect());
-        Err(format!("shape [{got}], expected [{want}]"))
+    /// The number of elements.
+    pub fn element_count(&self) -> usize {
+        self.shape.iter().product()
     }
 
     /// For every element in C order, its place in the file.
     pub fn order(&self) -> Vec<usize> {
-        let count = self.element_count().expect("checked when the header was parsed");
+        let count = self.element_count();
         if !self.fortran || self.shape.len() < 2 {
             return (0..count).collect();
         }

@@ -2,7 +2,7 @@
 //! expressions and 68 landmarks, in centimetres.
 
 use super::{RealFace, faces, shapes, vectors};
-use crate::npz::Dim::{Any, Exactly};
+use crate::Dim::{Any, Exactly};
 use crate::npz::NpzReader;
 use crate::{Conversion, ParseError, ReadError, read_bytes};
 use std::path::Path;
