@@ -43,9 +43,17 @@ fn every_sample_loads_and_poses_finitely() {
         let asset = gltf::read(&path).unwrap_or_else(|error| panic!("{error}"));
         let rest = asset.rest_vertices();
         let (low, high) = bounds(&rest);
-        eprintln!("{}: {} v {} f, {} bones, {} joints, {:?} shapes, {} clips, {low} to {high}, {:?}",
-            path.display(), rest.len(), asset.mesh.faces().len(), asset.skeleton.bones().len(), asset.joints.len(),
-            asset.shapes.as_ref().map(|s| s.shapes().len()), asset.clips.len(), asset.warnings);
+        eprintln!(
+            "{}: {} v {} f, {} bones, {} joints, {:?} shapes, {} clips, {low} to {high}, {:?}",
+            path.display(),
+            rest.len(),
+            asset.mesh.faces().len(),
+            asset.skeleton.bones().len(),
+            asset.joints.len(),
+            asset.shapes.as_ref().map(|s| s.shapes().len()),
+            asset.clips.len(),
+            asset.warnings
+        );
         for clip in asset.clips.iter() {
             eprintln!("   {} {} fps {} frames", clip.name, clip.rate, clip.poses.len());
             for frame in [0, clip.poses.len() / 3, clip.poses.len() / 2, clip.poses.len() - 1] {

@@ -43,11 +43,6 @@ impl<'a> Accessors<'a> {
         Ok(())
     }
 
-    /// How many elements an accessor announces.
-    pub fn count(&self, index: usize) -> Result<usize, ParseError> {
-        Ok(self.layout(index)?.count)
-    }
-
     /// How many components an element has.
     pub fn width(&self, index: usize) -> Result<usize, ParseError> {
         Ok(self.layout(index)?.width)
@@ -100,7 +95,8 @@ impl<'a> Accessors<'a> {
 
     fn layout(&self, index: usize) -> Result<Layout<'a>, ParseError> {
         let accessor = self.root.accessors.get(index).ok_or_else(|| bad(index, "does not exist"))?;
-        let (Checked::Valid(component), Checked::Valid(kind)) = (accessor.component_type, accessor.type_) else {
+        let (Checked::Valid(component), Checked::Valid(kind)) = (accessor.component_type, accessor.type_)
+        else {
             return Err(bad(index, "has an unknown type"));
         };
         // Columns of small matrices are padded in ways that nothing read here uses.
@@ -124,7 +120,8 @@ impl<'a> Accessors<'a> {
         match layout.accessor.buffer_view {
             Some(view) => {
                 let offset = layout.accessor.byte_offset.unwrap_or_default().0;
-                let (bytes, stride) = self.elements(&place, view.value(), offset, layout.count, size * width)?;
+                let (bytes, stride) =
+                    self.elements(&place, view.value(), offset, layout.count, size * width)?;
                 self.charge(&place, numbers)?;
                 values.reserve_exact(layout.count * width);
                 for element in 0..layout.count {
@@ -155,7 +152,10 @@ impl<'a> Accessors<'a> {
             let at = entry * target_stride;
             let target = to_integer(kind.0, &targets[at..at + kind.0.size()]) as usize;
             if target >= layout.count {
-                return Err(bad(index, format!("sparse index {target}, but there are {} elements", layout.count)));
+                return Err(bad(
+                    index,
+                    format!("sparse index {target}, but there are {} elements", layout.count),
+                ));
             }
             let element = &bytes[entry * stride..entry * stride + size * width];
             for (slot, number) in values[target * width..].iter_mut().zip(element.chunks_exact(size)) {
@@ -175,7 +175,11 @@ impl<'a> Accessors<'a> {
         size: usize,
     ) -> Result<(&'a [u8], usize), ParseError> {
         let fail = |problem: String| ParseError::new(place, problem);
-        let data = self.root.buffer_views.get(view).ok_or_else(|| fail(format!("buffer view {view} does not exist")))?;
+        let data = self
+            .root
+            .buffer_views
+            .get(view)
+            .ok_or_else(|| fail(format!("buffer view {view} does not exist")))?;
         let buffer = self.buffers.get(data.buffer.value());
         let buffer = buffer.ok_or_else(|| fail(format!("buffer view {view} is in no buffer")))?;
         let start = data.byte_offset.unwrap_or_default().0;
@@ -191,7 +195,10 @@ impl<'a> Accessors<'a> {
         let last = needed.and_then(|n| n.checked_add(offset)).and_then(|n| n.checked_add(start));
         match last.filter(|last| *last <= end) {
             Some(last) => Ok((&buffer[(start + offset) as usize..last as usize], stride)),
-            None => Err(fail(format!("{count} elements need more than the {} bytes of buffer view {view}", end - start))),
+            None => Err(fail(format!(
+                "{count} elements need more than the {} bytes of buffer view {view}",
+                end - start
+            ))),
         }
     }
 }
@@ -242,7 +249,8 @@ mod tests {
 
     #[test]
     fn strides_offsets_and_normalised_integers() {
-        let plain = floats(r#"{"bufferView":1,"byteOffset":2,"componentType":5121,"count":3,"type":"VEC2"}"#, 2);
+        let plain =
+            floats(r#"{"bufferView":1,"byteOffset":2,"componentType":5121,"count":3,"type":"VEC2"}"#, 2);
         assert_eq!(plain, Ok(vec![2.0, 3.0, 10.0, 11.0, 18.0, 19.0]));
         let scaled =
             floats(r#"{"bufferView":2,"componentType":5121,"count":4,"type":"SCALAR","normalized":true}"#, 1);
@@ -257,7 +265,10 @@ mod tests {
             "indices":{"bufferView":0,"byteOffset":1,"componentType":5121},"values":{"bufferView":2}}}"#;
         assert_eq!(floats(sparse, 1), Ok(vec![0.0, 20.0, 21.0, 0.0, 0.0]));
         assert!(floats(&sparse.replace("\"count\":5", "\"count\":2"), 1).is_err(), "index 2 of 2");
-        assert!(floats(&sparse.replace("{\"count\":2", "{\"count\":9"), 1).is_err(), "more sparse than elements");
+        assert!(
+            floats(&sparse.replace("{\"count\":2", "{\"count\":9"), 1).is_err(),
+            "more sparse than elements"
+        );
         assert_eq!(floats(r#"{"componentType":5126,"count":3,"type":"SCALAR"}"#, 1), Ok(vec![0.0; 3]));
     }
 
@@ -279,7 +290,8 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_finite_is_named() {
-        let (root, mut buffers) = with_accessor(r#"{"bufferView":0,"componentType":5126,"count":2,"type":"VEC3"}"#);
+        let (root, mut buffers) =
+            with_accessor(r#"{"bufferView":0,"componentType":5126,"count":2,"type":"VEC3"}"#);
         buffers[0] = [1.0f32, 2.0, 3.0, 4.0, f32::NAN, 6.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         let error = Accessors::new(&root, &buffers).vec3(0).expect_err("NaN");
         assert_eq!(error, ParseError::new("accessor 0", "element 1 is not finite"));

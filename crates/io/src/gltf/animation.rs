@@ -6,9 +6,9 @@ use super::morph::Morphs;
 use super::nodes::{NodeBones, Nodes, UniqueNames, at_least_smallest, unit};
 use super::sampler::{Curve, detect_rate};
 use crate::ParseError;
+use ::gltf::json::Root;
 use ::gltf::json::animation::{Animation, Property};
 use ::gltf::json::validation::Checked;
-use ::gltf::json::Root;
 use glam::{Quat, Vec3};
 use serde::{Deserialize, Serialize};
 use understudy_core::{JointClip, JointPose};
@@ -33,7 +33,10 @@ pub(super) fn animated_nodes(root: &Root) -> Result<Vec<bool>, ParseError> {
         for (number, channel) in animation.channels.iter().enumerate() {
             let node = channel.target.node.value();
             let slot = animated.get_mut(node).ok_or_else(|| {
-                ParseError::new(place(index, animation), format!("channel {number} moves node {node}, which does not exist"))
+                ParseError::new(
+                    place(index, animation),
+                    format!("channel {number} moves node {node}, which does not exist"),
+                )
             })?;
             *slot |= !matches!(channel.target.path, Checked::Valid(Property::MorphTargetWeights));
         }
@@ -58,7 +61,8 @@ pub(super) fn read_clips(
         let curves = read_curves(root, nodes, bones, morphs, animation, &place, accessors)?;
         let noted: Option<AnimationExtras> =
             animation.extras.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let noted = noted.and_then(|e| e.rate).filter(|rate| rate.is_finite() && (1.0..=1000.0).contains(rate));
+        let noted =
+            noted.and_then(|e| e.rate).filter(|rate| rate.is_finite() && (1.0..=1000.0).contains(rate));
         let rate = rate.or(noted).unwrap_or_else(|| {
             detect_rate(curves.iter().map(|(_, curve)| curve.times())).unwrap_or_else(|| {
                 warnings.push(format!("{place}: keys lie on no common frame rate, sampled at 30"));
@@ -158,7 +162,8 @@ fn sample(
                     match property {
                         Property::Rotation => {
                             let turn = unit(Quat::from_slice(&buffer));
-                            joint.rotation = turn.ok_or_else(|| fail(format!("a rotation of no length in frame {frame}")))?;
+                            joint.rotation = turn
+                                .ok_or_else(|| fail(format!("a rotation of no length in frame {frame}")))?;
                         }
                         Property::Translation => joint.translation = vector_to_cm(Vec3::from_slice(&buffer)),
                         _ => joint.scale = at_least_smallest(Vec3::from_slice(&buffer)),
@@ -182,4 +187,3 @@ fn sample(
     }
     Ok(clip)
 }
-

@@ -10,6 +10,7 @@ use super::morph::Morphs;
 use super::nodes::Nodes;
 use super::skin::{Binding, to_single};
 use super::uri::relative_path;
+use super::write::GltfScene;
 use crate::{Conversion, ParseError, ReadError, read_bytes};
 use ::gltf::json::Root;
 use std::collections::BTreeMap;
@@ -74,7 +75,11 @@ pub fn parse(bytes: &[u8], resolve: &Resolve<'_>) -> Result<GltfAsset, ParseErro
 }
 
 /// [`parse`] with options.
-pub fn parse_with(bytes: &[u8], options: &ReadOptions, resolve: &Resolve<'_>) -> Result<GltfAsset, ParseError> {
+pub fn parse_with(
+    bytes: &[u8],
+    options: &ReadOptions,
+    resolve: &Resolve<'_>,
+) -> Result<GltfAsset, ParseError> {
     if let Some(rate) = options.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
         return Err(ParseError::new("options", format!("a frame rate of {rate}")));
     }
@@ -114,8 +119,10 @@ pub fn parse_with(bytes: &[u8], options: &ReadOptions, resolve: &Resolve<'_>) ->
     let skeleton = Skeleton::new(bones.bones).map_err(|error| ParseError::new("skeleton", error))?;
     let inverse_bind = binding.inverse_bind.iter().zip(skeleton.inverse_bind());
     let inverse_bind = inverse_bind.map(|(given, own)| given.as_ref().map_or(*own, to_single)).collect();
-    let skeleton = skeleton.with_inverse_bind(inverse_bind).map_err(|error| ParseError::new("skin", error))?;
-    let skin = SkinWeights::from_rows(&binding.rows, bone_count).map_err(|error| ParseError::new("skin", error))?;
+    let skeleton =
+        skeleton.with_inverse_bind(inverse_bind).map_err(|error| ParseError::new("skin", error))?;
+    let skin =
+        SkinWeights::from_rows(&binding.rows, bone_count).map_err(|error| ParseError::new("skin", error))?;
     let shapes = (!morphs.shapes.is_empty())
         .then(|| BlendshapeRig::new(mesh.positions().to_vec(), morphs.shapes, morphs.correctives))
         .transpose()
@@ -146,6 +153,9 @@ fn mesh_extras(root: &Root) -> BTreeMap<usize, MeshExtras> {
 impl GltfAsset {
     /// Vertices in a pose, `[V]` cm: shapes in bind space, then linear blend skinning.
     /// `weights`: one a shape; none at all stands for [`Self::rest_weights`].
+    ///
+    /// # Panics
+    /// When there are some, but not one a shape.
     pub fn deform(&self, pose: &JointPose, weights: &[f32]) -> Result<Vec<Vec3>, SkeletonError> {
         let mut shaped = self.mesh.positions().to_vec();
         if let Some(shapes) = &self.shapes {
@@ -173,6 +183,18 @@ impl GltfAsset {
         let frame = frame.min(clip.poses.len() - 1);
         let weights = clip.shape_weights.get(frame).map_or(&[][..], Vec::as_slice);
         self.deform(&clip.poses[frame], weights).expect("the clip is for this skeleton")
+    }
+
+    /// Everything as a scene to write again.
+    pub fn scene<'a>(&'a self, name: &'a str) -> GltfScene<'a> {
+        GltfScene {
+            skin: Some((&self.skeleton, &self.skin)),
+            shapes: self.shapes.as_ref(),
+            rest_weights: &self.rest_weights,
+            clips: &self.clips,
+            colours: self.colours.as_deref(),
+            ..GltfScene::new(name, &self.mesh)
+        }
     }
 
     /// The clip of that name.

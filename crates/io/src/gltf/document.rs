@@ -20,8 +20,7 @@ pub type Resolve<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
 impl Document {
     /// Takes a `.glb` or `.gltf` apart.
     pub fn parse(bytes: &[u8], resolve: &Resolve<'_>) -> Result<Self, ParseError> {
-        let (json, blob) =
-            if bytes.starts_with(b"glTF") { split_glb(bytes)? } else { (bytes, None) };
+        let (json, blob) = if bytes.starts_with(b"glTF") { split_glb(bytes)? } else { (bytes, None) };
         let root: Root = serde_json::from_slice(json).map_err(json_error)?;
         if root.asset.version.split('.').next() != Some("2") {
             let problem = format!("glTF version '{}' is not 2.x", root.asset.version);
@@ -44,7 +43,8 @@ fn json_error(error: serde_json::Error) -> ParseError {
 fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), ParseError> {
     let word = |at: usize| -> Result<u32, ParseError> {
         let four = bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
-        four.map(u32::from_le_bytes).ok_or_else(|| ParseError::new(format!("byte {at}"), "the file ends here"))
+        four.map(u32::from_le_bytes)
+            .ok_or_else(|| ParseError::new(format!("byte {at}"), "the file ends here"))
     };
     let version = word(4)?;
     if version != 2 {
@@ -97,7 +97,10 @@ fn validate(root: &Root) -> Result<Vec<String>, ParseError> {
             let position = data.attributes.get(&Checked::Valid(Semantic::Positions));
             if let Some(index) = position.filter(|index| index.value() >= root.accessors.len()) {
                 let place = format!("mesh {mesh} primitive {primitive}");
-                return Err(ParseError::new(place, format!("POSITION names accessor {index}, which does not exist")));
+                return Err(ParseError::new(
+                    place,
+                    format!("POSITION names accessor {index}, which does not exist"),
+                ));
             }
         }
     }
@@ -161,13 +164,23 @@ mod tests {
 
     #[test]
     fn bad_documents_name_the_place() {
-        assert!(place("{\"asset\":{\"version\":\"2.0\"},\n\"accessors\":[{\"count\":-1}]}").starts_with("JSON line 2"));
+        assert!(
+            place("{\"asset\":{\"version\":\"2.0\"},\n\"accessors\":[{\"count\":-1}]}")
+                .starts_with("JSON line 2")
+        );
         assert_eq!(place(r#"{"asset":{"version":"1.0"}}"#), "asset.version");
-        assert_eq!(place(r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_draco_mesh_compression"]}"#),
-            "extensionsRequired[0] = \"KHR_draco_mesh_compression\"");
-        assert_eq!(place(r#"{"asset":{"version":"2.0"},"buffers":[{"byteLength":3,"uri":"data:;base64,Zg=="}]}"#),
-            "buffer 0");
-        assert_eq!(place(r#"{"asset":{"version":"2.0"},"buffers":[{"byteLength":3,"uri":"x.bin"}]}"#), "buffer 0");
+        assert_eq!(
+            place(r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_draco_mesh_compression"]}"#),
+            "extensionsRequired[0] = \"KHR_draco_mesh_compression\""
+        );
+        assert_eq!(
+            place(r#"{"asset":{"version":"2.0"},"buffers":[{"byteLength":3,"uri":"data:;base64,Zg=="}]}"#),
+            "buffer 0"
+        );
+        assert_eq!(
+            place(r#"{"asset":{"version":"2.0"},"buffers":[{"byteLength":3,"uri":"x.bin"}]}"#),
+            "buffer 0"
+        );
         let far = r#"{"asset":{"version":"2.0"},"meshes":[{"primitives":[{"attributes":{"POSITION":7}}]}]}"#;
         assert_eq!(place(far), "mesh 0 primitive 0");
         let far = r#"{"asset":{"version":"2.0"},"nodes":[{"children":[4]}]}"#;

@@ -90,7 +90,14 @@ impl PrimitivePlan {
         });
         let Some((vertex, picks)) = welded else {
             let own: Vec<u32> = (0..positions.len() as u32).collect();
-            return Ok(Self { picks: own.clone(), welded: own, segments: None, ours: false, texture: None, runs: Vec::new() });
+            return Ok(Self {
+                picks: own.clone(),
+                welded: own,
+                segments: None,
+                ours: false,
+                texture: None,
+                runs: Vec::new(),
+            });
         };
         let notes = extras.understudy.clone().unwrap_or_default();
         let of_vertex: Vec<u32> = match &segment {

@@ -6,9 +6,9 @@ use super::extras::{MeshExtras, PrimitivePlan};
 use super::metres::vector_to_cm;
 use super::nodes::{Nodes, UniqueNames};
 use crate::ParseError;
+use ::gltf::json::Root;
 use ::gltf::json::mesh::{Mode, Primitive, Semantic};
 use ::gltf::json::validation::Checked;
-use ::gltf::json::Root;
 use glam::{Vec2, Vec3};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -62,12 +62,16 @@ impl<'a> Geometry<'a> {
         let mut out = Self::default();
         let mut names = UniqueNames::default();
         for (node, data) in root.nodes.iter().enumerate() {
-            let Some(mesh) = data.mesh.map(|mesh| mesh.value()).filter(|_| nodes.in_scene[node]) else { continue };
+            let Some(mesh) = data.mesh.map(|mesh| mesh.value()).filter(|_| nodes.in_scene[node]) else {
+                continue;
+            };
             let skin = data.skin.map(|skin| skin.value());
             for (index, primitive) in root.meshes[mesh].primitives.iter().enumerate() {
                 let place = format!("mesh {mesh} primitive {index}");
                 let mode = match primitive.mode {
-                    Checked::Valid(mode @ (Mode::Triangles | Mode::TriangleStrip | Mode::TriangleFan)) => mode,
+                    Checked::Valid(mode @ (Mode::Triangles | Mode::TriangleStrip | Mode::TriangleFan)) => {
+                        mode
+                    }
                     _ => {
                         warnings.push(format!("{place}: points and lines are skipped"));
                         continue;
@@ -80,7 +84,14 @@ impl<'a> Geometry<'a> {
                 let positions = accessors.vec3(positions)?;
                 let name = segment_name(root, nodes, node, mesh, index);
                 let none = MeshExtras::default();
-                let plan = PrimitivePlan::read(extras.get(&mesh).unwrap_or(&none), primitive, &place, &positions, accessors, warnings)?;
+                let plan = PrimitivePlan::read(
+                    extras.get(&mesh).unwrap_or(&none),
+                    primitive,
+                    &place,
+                    &positions,
+                    accessors,
+                    warnings,
+                )?;
                 let part = Part {
                     node,
                     mesh,
@@ -92,7 +103,15 @@ impl<'a> Geometry<'a> {
                     picks: plan.picks.clone(),
                     ours: plan.ours,
                 };
-                out.append(part, mode, &positions, plan, |wanted| names.take(wanted.unwrap_or(&name)), accessors, warnings)?;
+                out.append(
+                    part,
+                    mode,
+                    &positions,
+                    plan,
+                    |wanted| names.take(wanted.unwrap_or(&name)),
+                    accessors,
+                    warnings,
+                )?;
             }
         }
         out.finish(warnings);
@@ -127,7 +146,8 @@ impl<'a> Geometry<'a> {
                 continue;
             }
             self.mesh.faces.push(face);
-            let uv = |stored: u32| table.as_ref().map_or(Face::NONE, |(_, of)| uv_start + of[stored as usize]);
+            let uv =
+                |stored: u32| table.as_ref().map_or(Face::NONE, |(_, of)| uv_start + of[stored as usize]);
             let [a, b, c, d] = corner.raw();
             self.mesh.face_uvs.push(match corner.corner_count() {
                 3 => Face::triangle(uv(a), uv(b), uv(c)),
@@ -237,11 +257,13 @@ fn triangles(part: &Part<'_>, mode: Mode, accessors: &Accessors<'_>) -> Result<V
     let count = indices.len().saturating_sub(2);
     accessors.charge(&part.place, 3 * count as u64)?;
     Ok(match mode {
-        Mode::TriangleStrip => (0..count)
-            .map(|i| [indices[i], indices[i + 1 + i % 2], indices[i + 2 - i % 2]])
-            .collect(),
+        Mode::TriangleStrip => {
+            (0..count).map(|i| [indices[i], indices[i + 1 + i % 2], indices[i + 2 - i % 2]]).collect()
+        }
         Mode::TriangleFan => (0..count).map(|i| [indices[i + 1], indices[i + 2], indices[0]]).collect(),
-        _ if indices.len() % 3 != 0 => return fail(format!("{} indices do not make triangles", indices.len())),
+        _ if indices.len() % 3 != 0 => {
+            return fail(format!("{} indices do not make triangles", indices.len()));
+        }
         _ => indices.chunks_exact(3).map(|t| [t[0], t[1], t[2]]).collect(),
     })
 }

@@ -18,6 +18,8 @@ mod nodes;
 mod sampler;
 mod skin;
 mod uri;
+mod write;
 
 pub use asset::{GltfAsset, ReadOptions, parse, parse_with, read, read_with};
 pub use document::Resolve;
+pub use write::{GltfScene, SceneError, to_glb_bytes, write_glb};

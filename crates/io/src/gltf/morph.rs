@@ -133,7 +133,9 @@ impl Morphs {
                 let slot = weights[*column].get_or_insert(weight);
                 if *slot != weight {
                     let (name, shape) = (&nodes.names[node], &self.shapes[*column].name);
-                    warnings.push(format!("node {node} ('{name}'): rests '{shape}' at another weight than the rest"));
+                    warnings.push(format!(
+                        "node {node} ('{name}'): rests '{shape}' at another weight than the rest"
+                    ));
                 }
             }
         }

@@ -39,7 +39,8 @@ impl Nodes {
         for (parent, node) in root.nodes.iter().enumerate() {
             for child in node.children.iter().flatten() {
                 let slot = parents.get_mut(child.value());
-                let slot = slot.ok_or_else(|| place(root, parent, format!("child {child} does not exist")))?;
+                let slot =
+                    slot.ok_or_else(|| place(root, parent, format!("child {child} does not exist")))?;
                 if slot.replace(parent).is_some() {
                     return Err(place(root, child.value(), "is the child of two nodes"));
                 }
@@ -195,16 +196,21 @@ fn local_transform(
 ) -> Result<JointTransform, ParseError> {
     let mut local = match node.matrix {
         Some(matrix) => {
-            let (local, exact) = decompose(&matrix).ok_or_else(|| place(root, index, "has a matrix that is not affine"))?;
+            let (local, exact) =
+                decompose(&matrix).ok_or_else(|| place(root, index, "has a matrix that is not affine"))?;
             if !exact {
-                warnings.push(format!("node {index} ('{}'): the shear of its matrix is dropped", name_of(root, index)));
+                warnings.push(format!(
+                    "node {index} ('{}'): the shear of its matrix is dropped",
+                    name_of(root, index)
+                ));
             }
             local
         }
         None => {
             let rotation = node.rotation.unwrap_or_default().0;
             JointTransform {
-                rotation: unit(Quat::from_array(rotation)).ok_or_else(|| place(root, index, "has a rotation of no length"))?,
+                rotation: unit(Quat::from_array(rotation))
+                    .ok_or_else(|| place(root, index, "has a rotation of no length"))?,
                 translation: Vec3::from_array(node.translation.unwrap_or_default()),
                 scale: node.scale.map_or(Vec3::ONE, Vec3::from_array),
             }
@@ -215,7 +221,10 @@ fn local_transform(
         return Err(place(root, index, "has a transform that is not finite"));
     }
     if local.scale.abs().min_element() < SMALLEST_SCALE {
-        warnings.push(format!("node {index} ('{}'): a scale of zero became {SMALLEST_SCALE}", name_of(root, index)));
+        warnings.push(format!(
+            "node {index} ('{}'): a scale of zero became {SMALLEST_SCALE}",
+            name_of(root, index)
+        ));
         local.scale = at_least_smallest(local.scale);
     }
     Ok(local)
@@ -248,7 +257,8 @@ fn decompose(matrix: &[f32; 16]) -> Option<(JointTransform, bool)> {
     let columns = [0, 4, 8].map(|c| DVec3::new(m[c], m[c + 1], m[c + 2]));
     let mut scale = DVec3::new(columns[0].length(), columns[1].length(), columns[2].length());
     let x = columns[0].try_normalize().unwrap_or(DVec3::X);
-    let y = (columns[1] - x * x.dot(columns[1])).try_normalize().unwrap_or_else(|| x.any_orthonormal_vector());
+    let y =
+        (columns[1] - x * x.dot(columns[1])).try_normalize().unwrap_or_else(|| x.any_orthonormal_vector());
     let z = x.cross(y);
     if DMat3::from_cols(columns[0], columns[1], columns[2]).determinant() < 0.0 {
         scale.z = -scale.z;
@@ -272,7 +282,9 @@ mod tests {
 
     #[test]
     fn trees_that_are_none_are_refused() {
-        let cycle = nodes(r#"{},{"children":[2],"name":"a"},{"children":[3]},{"children":[1]}"#).err().expect("cycle");
+        let cycle = nodes(r#"{},{"children":[2],"name":"a"},{"children":[3]},{"children":[1]}"#)
+            .err()
+            .expect("cycle");
         assert_eq!(cycle.problem, "is its own ancestor");
         assert!(nodes(r#"{"children":[0]}"#).is_err());
         assert!(nodes(r#"{"children":[2]},{"children":[2]},{}"#).is_err());

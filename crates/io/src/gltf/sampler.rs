@@ -62,7 +62,11 @@ impl Curve {
         let next = self.times.partition_point(|key| f64::from(*key) <= time + near);
         let before = next.saturating_sub(1);
         let start = f64::from(self.times[before]);
-        if next == 0 || next == self.times.len() || time - start <= near || self.interpolation == Interpolation::Step {
+        if next == 0
+            || next == self.times.len()
+            || time - start <= near
+            || self.interpolation == Interpolation::Step
+        {
             out.extend_from_slice(self.key(before));
             return;
         }
@@ -119,7 +123,9 @@ mod tests {
 
     #[test]
     fn linear_step_and_cubic_between_and_beyond_keys() {
-        let curve = |kind, values: &[f32]| Curve::new(vec![1.0, 2.0], values.to_vec(), 1, kind, false).expect("valid");
+        let curve = |kind, values: &[f32]| {
+            Curve::new(vec![1.0, 2.0], values.to_vec(), 1, kind, false).expect("valid")
+        };
         let linear = curve(Interpolation::Linear, &[4.0, 8.0]);
         assert_eq!([0.0, 1.25, 5.0].map(|t| at(&linear, t)[0]), [4.0, 5.0, 8.0]);
         let step = curve(Interpolation::Step, &[4.0, 8.0]);

@@ -118,7 +118,8 @@ impl Binder<'_> {
 }
 
 fn bone_number(bone: usize) -> Result<u16, ParseError> {
-    u16::try_from(bone).map_err(|_| ParseError::new(format!("bone {bone}"), "there are more than 65,536 bones"))
+    u16::try_from(bone)
+        .map_err(|_| ParseError::new(format!("bone {bone}"), "there are more than 65,536 bones"))
 }
 
 /// The matrices in cm and the nodes of a skin's joints.
@@ -152,7 +153,8 @@ fn bind_space(
 ) -> Option<DAffine3> {
     let strongest = (0..totals.len()).rev().max_by(|a, b| totals[*a].total_cmp(&totals[*b]))?;
     let space = nodes.globals[joint_nodes[strongest]] * matrices[strongest];
-    let invertible = space.is_finite() && space.inverse().is_finite() && space.matrix3.determinant().abs() > 1e-18;
+    let invertible =
+        space.is_finite() && space.inverse().is_finite() && space.matrix3.determinant().abs() > 1e-18;
     (invertible && !is_identity(&space)).then_some(space)
 }
 
@@ -194,7 +196,9 @@ fn read_rows(
             let entries = joints[stored as usize].iter().zip(weights[stored as usize]);
             for (&joint, &weight) in entries.filter(|(_, weight)| **weight != 0.0) {
                 if joint as usize >= joint_count {
-                    return Err(fail(format!("vertex {stored} follows joint {joint}, but there are {joint_count}")));
+                    return Err(fail(format!(
+                        "vertex {stored} follows joint {joint}, but there are {joint_count}"
+                    )));
                 }
                 if weight < 0.0 {
                     return Err(fail(format!("vertex {stored} has weight {weight}")));

@@ -83,12 +83,17 @@ mod tests {
 
     #[test]
     fn base64_of_every_length() {
-        let cases = [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9vYmE=", "fooba")];
+        let cases =
+            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9vYmE=", "fooba")];
         for (text, plain) in cases {
             assert_eq!(decode_base64(text.as_bytes()).as_deref(), Ok(plain.as_bytes()));
         }
         assert_eq!(decode_base64(b"+/+/"), Ok(vec![0xfb, 0xff, 0xbf]));
-        assert!(decode_base64(b"Z").is_err() && decode_base64(b"Zm9*").is_err() && decode_base64(b"=====").is_err());
+        assert!(
+            decode_base64(b"Z").is_err()
+                && decode_base64(b"Zm9*").is_err()
+                && decode_base64(b"=====").is_err()
+        );
         assert!(decode_data_uri("model.bin").is_none());
         let decoded = decode_data_uri("data:application/octet-stream;base64,Zm8=");
         assert_eq!(decoded, Some(Ok(b"fo".to_vec())));
@@ -98,7 +103,9 @@ mod tests {
     #[test]
     fn only_files_beside_the_document_are_named() {
         assert_eq!(relative_path("a%20b/./c.bin"), Ok(PathBuf::from("a b/c.bin")));
-        for bad in ["", "../x.bin", "a/../../x", "/etc/passwd", "C:/x", "http://h/x", "..\\x", "%2e%2e/x", "%zz"] {
+        for bad in
+            ["", "../x.bin", "a/../../x", "/etc/passwd", "C:/x", "http://h/x", "..\\x", "%2e%2e/x", "%zz"]
+        {
             assert!(relative_path(bad).is_err(), "{bad}");
         }
     }
