@@ -14,7 +14,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-io", &["understudy-core"]),
     ("understudy-report", &["understudy-core"]),
     ("understudy-solve", &["understudy-core"]),
-    ("understudy-jobs", &["understudy-core", "understudy-rigs", "understudy-io", "understudy-report"]),
+    ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
+    ("understudy-jobs", &["understudy-learn", "understudy-runtime", "understudy-core", "understudy-rigs", "understudy-io", "understudy-report"]),
     ("understudy", &["understudy-core", "understudy-jobs"]),
     ("xtask", &[]),
 ];

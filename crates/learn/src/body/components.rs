@@ -1,0 +1,149 @@
+//! Principal components of a group's residuals: what the frozen last layer of its network holds.
+
+use crate::matrix::{View, multiply};
+use understudy_core::Random;
+
+/// An orthonormal basis and a mean.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Components {
+    /// `[width]`.
+    pub mean: Vec<f32>,
+    /// `[count × width]`, rows orthonormal, most variance first.
+    pub basis: Vec<f32>,
+    /// Number of components.
+    pub count: usize,
+    /// Mean distance a vertex between rows and their projections, cm.
+    pub error: f64,
+}
+
+/// The fewest components whose mean error a vertex is below `threshold` cm, at most `most`. `rows`:
+/// `[n × width]`, three numbers a vertex; the mean is removed in place. By subspace iteration on a random
+/// start (Halko, Martinsson and Tropp 2011) with two rounds.
+pub fn fit(rows: &mut [f32], width: usize, threshold: f64, most: usize, seed: u64) -> Components {
+    let n = rows.len() / width;
+    let mut sums = vec![0.0f64; width];
+    for row in rows.chunks_exact(width) {
+        sums.iter_mut().zip(row).for_each(|(sum, r)| *sum += f64::from(*r));
+    }
+    let mean: Vec<f32> = sums.iter().map(|sum| (sum / n as f64) as f32).collect();
+    for row in rows.chunks_exact_mut(width) {
+        row.iter_mut().zip(&mean).for_each(|(r, m)| *r -= m);
+    }
+    let most = most.min(width).min(n);
+    let wide = (most + 8).min(width).min(n);
+    let mut random = Random::new(seed);
+    let mut basis: Vec<f32> = (0..wide * width).map(|_| random.normal() as f32).collect();
+    let mut scores = vec![0.0f32; n * wide];
+    for _round in 0..3 {
+        // scores = rows · basisᵀ, basis = scoresᵀ · rows: one power of the covariance.
+        multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(&basis, wide, width).transposed());
+        orthonormalise_columns(&mut scores, n, wide);
+        multiply(&mut basis, 0.0, View::new(&scores, n, wide).transposed(), View::new(rows, n, width));
+        orthonormalise_rows(&mut basis, wide, width);
+    }
+    sort_by_variance(rows, n, width, &mut basis, wide);
+    let (count, error) = fewest(rows, n, width, &basis, most, threshold);
+    basis.truncate(count * width);
+    Components { mean, basis, count, error }
+}
+
+/// Turns the basis so that its coefficients are uncorrelated, most variance first.
+fn sort_by_variance(rows: &[f32], n: usize, width: usize, basis: &mut Vec<f32>, wide: usize) {
+    let mut scores = vec![0.0f32; n * wide];
+    multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(basis, wide, width).transposed());
+    let mut covariance = vec![0.0f32; wide * wide];
+    multiply(&mut covariance, 0.0, View::new(&scores, n, wide).transposed(), View::new(&scores, n, wide));
+    let covariance: Vec<f64> = covariance.iter().map(|c| f64::from(*c)).collect();
+    let eigen = understudy_core::eigen::SymmetricEigen::new(&covariance, wide)
+        .expect("a covariance of finite numbers is finite and symmetric");
+    let turn: Vec<f32> = eigen.vectors.iter().map(|v| *v as f32).collect();
+    let mut turned = vec![0.0f32; wide * width];
+    multiply(&mut turned, 0.0, View::new(&turn, wide, wide), View::new(basis, wide, width));
+    *basis = turned;
+}
+
+/// How many components reach the threshold, measured on a few hundred rows.
+fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], most: usize, threshold: f64) -> (usize, f64) {
+    let step = n.div_ceil(400);
+    let mut left: Vec<Vec<f32>> = rows.chunks_exact(width).step_by(step).map(<[f32]>::to_vec).collect();
+    let distance = |left: &[Vec<f32>]| {
+        let vertex = |v: &[f32]| f64::from((v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt());
+        let sum: f64 = left.iter().flat_map(|row| row.chunks_exact(3)).map(vertex).sum();
+        sum / (left.len() * width / 3).max(1) as f64
+    };
+    let mut error = distance(&left);
+    for count in 0..most {
+        if error < threshold {
+            return (count, error);
+        }
+        let axis = &basis[count * width..(count + 1) * width];
+        for row in &mut left {
+            let along: f32 = row.iter().zip(axis).map(|(r, a)| r * a).sum();
+            row.iter_mut().zip(axis).for_each(|(r, a)| *r -= along * a);
+        }
+        error = distance(&left);
+    }
+    (most, error)
+}
+
+/// Gram–Schmidt, twice for accuracy; a row without length of its own becomes zero.
+fn orthonormalise_rows(basis: &mut [f32], count: usize, width: usize) {
+    for row in 0..count {
+        let (done, rest) = basis.split_at_mut(row * width);
+        let own = &mut rest[..width];
+        for _ in 0..2 {
+            for other in done.chunks_exact(width) {
+                let along: f32 = own.iter().zip(other).map(|(a, b)| a * b).sum();
+                own.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
+            }
+        }
+        let length = own.iter().map(|a| f64::from(*a).powi(2)).sum::<f64>().sqrt();
+        let inverse = if length > 1e-12 { (1.0 / length) as f32 } else { 0.0 };
+        own.iter_mut().for_each(|a| *a *= inverse);
+    }
+}
+
+fn orthonormalise_columns(matrix: &mut [f32], rows: usize, columns: usize) {
+    let mut turned = vec![0.0f32; matrix.len()];
+    for row in 0..rows {
+        for column in 0..columns {
+            turned[column * rows + row] = matrix[row * columns + column];
+        }
+    }
+    orthonormalise_rows(&mut turned, columns, rows);
+    for row in 0..rows {
+        for column in 0..columns {
+            matrix[row * columns + column] = turned[column * rows + row];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_rank_three_needs_three_components() {
+        let (n, width) = (300, 60);
+        let mut random = Random::new(9);
+        let axes: Vec<f32> = (0..3 * width).map(|_| random.normal() as f32).collect();
+        let mut rows = Vec::new();
+        for _ in 0..n {
+            let scores: Vec<f32> = [5.0, 1.0, 0.3].iter().map(|s| s * random.normal() as f32).collect();
+            rows.extend(
+                (0..width).map(|i| 7.0 + (0..3).map(|k| scores[k] * axes[k * width + i]).sum::<f32>()),
+            );
+        }
+        let components = fit(&mut rows, width, 1e-4, 20, 1);
+        assert_eq!(components.count, 3, "error {}", components.error);
+        for a in 0..3 {
+            for b in 0..3 {
+                let row = |k: usize| &components.basis[k * width..(k + 1) * width];
+                let dot: f32 = row(a).iter().zip(row(b)).map(|(x, y)| x * y).sum();
+                assert!((dot - f32::from(u8::from(a == b))).abs() < 1e-4, "{a} {b} {dot}");
+            }
+        }
+        let mut constant = vec![2.0; 30 * 6];
+        assert_eq!(fit(&mut constant, 6, 1e-4, 20, 1).count, 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! The body twin (METHODS M1, body-twin paper chapter 2).
+//!
+//! The way: [`Poses`] in memory → [`assign`] gives every vertex one bone and drops bones with few →
+//! [`influence`] says what each group's network must see → [`components`] compresses its residuals →
+//! [`Plan::train_group`] trains one network → [`Plan::finish`] makes the parts of a twin.
+
+pub mod assign;
+pub mod components;
+pub mod influence;
+mod plan;
+
+pub use influence::GroupInputs;
+pub use plan::{BodySettings, GroupReport, Plan, TrainedGroup};
+
+use thiserror::Error;
+use understudy_core::{Affine3A, Mesh, Skeleton, Vec3};
+use understudy_rigs::RigError;
+
+/// Why a body twin could not be learned.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum LearnError {
+    /// A setting that makes no sense.
+    #[error("the {what} is {value}")]
+    Setting {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Arrays that do not fit.
+    #[error("{what}: {got} entries, {want} expected")]
+    Count {
+        /// Which array.
+        what: &'static str,
+        /// Given.
+        got: usize,
+        /// Needed.
+        want: usize,
+    },
+    /// A number in the data is not finite.
+    #[error("pose {pose} has {what} that is not finite")]
+    NonFinite {
+        /// The pose.
+        pose: usize,
+        /// What.
+        what: &'static str,
+    },
+    /// The live rig failed while it was probed.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// Training was told to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Recorded poses of a rig with bones, all in memory: `vertices` is the bulk, 12 bytes a vertex and pose.
+#[derive(Debug, Clone)]
+pub struct Poses<'a> {
+    /// The rest mesh.
+    pub mesh: &'a Mesh,
+    /// The bones.
+    pub skeleton: &'a Skeleton,
+    /// World transforms, `[N · J]`.
+    pub bones: Vec<Affine3A>,
+    /// Control values, `[N · C]`.
+    pub controls: Vec<f32>,
+    /// Names of the controls, `[C]`.
+    pub control_names: Vec<String>,
+    /// `[N · V]` cm.
+    pub vertices: Vec<Vec3>,
+}
+
+impl Poses<'_> {
+    /// Number of poses.
+    pub fn len(&self) -> usize {
+        self.vertices.len() / self.mesh.vertex_count()
+    }
+
+    /// Whether there is no pose.
+    pub fn is_empty(&self) -> bool {
+        self.vertices.is_empty()
+    }
+
+    /// World transforms of a pose.
+    pub fn bones_of(&self, pose: usize) -> &[Affine3A] {
+        let joints = self.skeleton.len();
+        &self.bones[pose * joints..(pose + 1) * joints]
+    }
+
+    /// Vertices of a pose.
+    pub fn vertices_of(&self, pose: usize) -> &[Vec3] {
+        let count = self.mesh.vertex_count();
+        &self.vertices[pose * count..(pose + 1) * count]
+    }
+
+    /// Controls of a pose.
+    pub fn controls_of(&self, pose: usize) -> &[f32] {
+        let count = self.control_names.len();
+        &self.controls[pose * count..(pose + 1) * count]
+    }
+
+    /// Lengths agree and every number is finite.
+    pub fn check(&self) -> Result<(), LearnError> {
+        let poses = self.len();
+        let count = |what: &'static str, got: usize, want: usize| {
+            if got == want { Ok(()) } else { Err(LearnError::Count { what, got, want }) }
+        };
+        if poses == 0 {
+            return Err(LearnError::Count { what: "poses", got: 0, want: 1 });
+        }
+        count("vertices", self.vertices.len(), poses * self.mesh.vertex_count())?;
+        count("bones", self.bones.len(), poses * self.skeleton.len())?;
+        count("controls", self.controls.len(), poses * self.control_names.len())?;
+        for pose in 0..poses {
+            let bad = |what| Err(LearnError::NonFinite { pose, what });
+            if self.bones_of(pose).iter().any(|b| !b.is_finite()) {
+                return bad("a bone");
+            }
+            if self.controls_of(pose).iter().any(|c| !c.is_finite()) {
+                return bad("a control");
+            }
+            if self.vertices_of(pose).iter().any(|v| !v.is_finite()) {
+                return bad("a vertex");
+            }
+        }
+        Ok(())
+    }
+
+    /// At most `most` poses, spread evenly.
+    pub fn spread(&self, most: usize) -> Vec<usize> {
+        let count = self.len().min(most);
+        (0..count).map(|i| i * self.len() / count).collect()
+    }
+}

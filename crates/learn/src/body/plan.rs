@@ -1,0 +1,348 @@
+//! The plan of a body twin and the training of its groups.
+
+use super::assign::{Assignment, assign};
+use super::components::{self, Components};
+use super::influence::{self, GroupInputs};
+use super::{LearnError, Poses};
+use crate::dense::Net;
+use crate::dense::train::{TrainReport, TrainSettings, train};
+use crate::matrix::{View, multiply};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use understudy_core::{Affine3A, Random, SkinWeights, Vec3};
+use understudy_rigs::Rig;
+use understudy_runtime::body::{BONE_INPUTS, BodyHeader, BodyParts, BoneHeader, GroupParts, LayerParts};
+use understudy_runtime::dense::Activation;
+
+/// How to learn a body twin. The defaults are the paper's sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BodySettings {
+    /// τ: how much the rigid assignment may worsen while bones are dropped.
+    pub assignment_tolerance: f64,
+    /// Mean error a vertex that the principal components may leave, cm.
+    pub component_error: f64,
+    /// Widths of the hidden layers that are tried, in order, until the target is met.
+    pub widths: Vec<usize>,
+    /// Validation error a vertex at which the smaller width suffices, cm; `None` takes the last width.
+    pub target: Option<f64>,
+    /// Of each network.
+    pub train: TrainSettings,
+}
+
+impl Default for BodySettings {
+    fn default() -> Self {
+        Self {
+            assignment_tolerance: 1.2,
+            component_error: 0.03,
+            widths: vec![128],
+            target: None,
+            train: TrainSettings::default(),
+        }
+    }
+}
+
+impl BodySettings {
+    /// Every number makes sense.
+    pub fn check(&self) -> Result<(), LearnError> {
+        let setting =
+            |what, value, fine| if fine { Ok(()) } else { Err(LearnError::Setting { what, value }) };
+        let tau = self.assignment_tolerance;
+        setting("assignment tolerance", tau, tau.is_finite() && tau >= 1.0)?;
+        let error = self.component_error;
+        setting("component error", error, error.is_finite() && error > 0.0)?;
+        let narrowest = self.widths.iter().min().copied().unwrap_or(0);
+        setting("width", narrowest as f64, narrowest > 0)?;
+        if let Some(target) = self.target {
+            setting("target", target, target.is_finite() && target > 0.0)?;
+        }
+        let rate = f64::from(self.train.rate);
+        setting("learning rate", rate, rate.is_finite() && rate > 0.0)?;
+        setting("batch", self.train.batch as f64, self.train.batch > 0)?;
+        let held = f64::from(self.train.validation);
+        setting("validation share", held, (0.0..=0.5).contains(&held))
+    }
+}
+
+/// Everything that is decided before a network is trained.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which bone each vertex follows.
+    pub assignment: Assignment,
+    /// Bone and vertices of each group.
+    pub groups: Vec<(u32, Vec<u32>)>,
+    /// What each network sees.
+    pub inputs: Vec<GroupInputs>,
+    /// Whether the inputs were found on the live rig or estimated from the poses.
+    pub probed: bool,
+    /// The linear base, where it is not one bone a vertex.
+    pub base: Option<SkinWeights>,
+}
+
+/// How one group went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupReport {
+    /// Name of its bone.
+    pub bone: String,
+    /// Number of vertices.
+    pub vertices: usize,
+    /// Numbers that its network sees.
+    pub inputs: usize,
+    /// Principal components.
+    pub components: usize,
+    /// Width of the hidden layers.
+    pub width: usize,
+    /// Root mean square error a vertex on the validation poses, cm.
+    pub validation_cm: f64,
+    /// How training went; `None` for a group that needs no network.
+    pub training: Option<TrainReport>,
+}
+
+/// A group that is done.
+#[derive(Debug, Clone)]
+pub struct TrainedGroup {
+    /// For the twin.
+    pub parts: GroupParts,
+    /// For people.
+    pub report: GroupReport,
+}
+
+impl Plan {
+    /// Assigns vertices, drops bones and finds inputs: on the live rig where there is one, else estimated
+    /// from the poses.
+    pub fn new(
+        poses: &Poses<'_>,
+        rig: Option<&dyn Rig>,
+        base: Option<SkinWeights>,
+        settings: &BodySettings,
+    ) -> Result<Self, LearnError> {
+        settings.check()?;
+        poses.check()?;
+        let assignment = assign(poses, settings.assignment_tolerance);
+        let members = |bone: u32| {
+            let of = (0u32..).zip(&assignment.bone_of_vertex);
+            (bone, of.filter(|(_, owner)| **owner == bone).map(|(v, _)| v).collect::<Vec<u32>>())
+        };
+        let groups: Vec<(u32, Vec<u32>)> = assignment.bones.iter().map(|bone| members(*bone)).collect();
+        let inputs = match rig {
+            Some(rig) => influence::probe(rig, &groups)?,
+            None => influence::estimate(poses, &groups),
+        };
+        Ok(Self { assignment, groups, inputs, probed: rig.is_some(), base })
+    }
+
+    /// Residuals of a group in its bone's frame (2.2), `[N × 3P]`.
+    fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
+        let (bone, members) = &self.groups[group];
+        let bone = *bone as usize;
+        let rest = poses.mesh.positions();
+        let inverse_rest: Vec<Affine3A> =
+            poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+        let row = |pose: usize| {
+            let global = poses.bones_of(pose);
+            let to_bone = global[bone].inverse();
+            let linear = |vertex: usize| -> Vec3 {
+                let carry =
+                    |b: usize| global[b].transform_point3(inverse_rest[b].transform_point3(rest[vertex]));
+                match &self.base {
+                    None => carry(bone),
+                    Some(base) => base.row(vertex).map(|(b, w)| carry(b) * w).sum(),
+                }
+            };
+            let vertices = poses.vertices_of(pose);
+            let residual = |v: &u32| {
+                let vertex = *v as usize;
+                to_bone.transform_vector3(vertices[vertex] - linear(vertex)).to_array()
+            };
+            members.iter().flat_map(residual).collect::<Vec<f32>>()
+        };
+        (0..poses.len()).into_par_iter().flat_map_iter(row).collect()
+    }
+
+    /// Inputs of a group that vary at all, with mean and scale, and their normalised values `[N × inputs]`.
+    fn inputs(&self, poses: &Poses<'_>, group: usize) -> (Vec<u32>, Vec<f32>, Vec<f32>, Vec<f32>) {
+        let GroupInputs { bones, controls } = &self.inputs[group];
+        let first_control = (poses.skeleton.len() * BONE_INPUTS) as u32;
+        let used = self.used_controls();
+        let control_slot = |c: &u32| used.iter().position(|u| u == c).map_or(0, |slot| slot as u32);
+        let candidates: Vec<u32> = bones
+            .iter()
+            .flat_map(|bone| (0..BONE_INPUTS as u32).map(move |n| bone * BONE_INPUTS as u32 + n))
+            .chain(controls.iter().map(|c| first_control + control_slot(c)))
+            .collect();
+        let parents: Vec<Option<usize>> = poses.skeleton.bones().iter().map(|b| b.parent).collect();
+        let row = |pose: usize| {
+            let global = poses.bones_of(pose);
+            let bone_numbers = bones.iter().flat_map(|bone| {
+                let bone = *bone as usize;
+                let relative = parents[bone].map_or(global[bone], |p| global[p].inverse() * global[bone]);
+                relative.to_cols_array()
+            });
+            let values = controls.iter().map(|c| poses.controls_of(pose)[*c as usize]);
+            bone_numbers.chain(values).collect::<Vec<f32>>()
+        };
+        let raw: Vec<f32> = (0..poses.len()).into_par_iter().flat_map_iter(row).collect();
+        let (wide, n) = (candidates.len(), poses.len() as f64);
+        let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
+        for row in raw.chunks_exact(wide.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(s, r)| *s += f64::from(*r));
+        }
+        sums.iter_mut().for_each(|s| *s /= n);
+        for row in raw.chunks_exact(wide.max(1)) {
+            squares.iter_mut().zip(row).zip(&sums).for_each(|((q, r), m)| *q += (f64::from(*r) - m).powi(2));
+        }
+        let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
+        // A number that never changes tells nothing and would be divided by zero.
+        let kept: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5).collect();
+        let mean: Vec<f32> = kept.iter().map(|i| sums[*i] as f32).collect();
+        let scale: Vec<f32> = kept.iter().map(|i| (1.0 / spread[*i]) as f32).collect();
+        let rows = raw.chunks_exact(wide.max(1));
+        let normalised = rows
+            .flat_map(|row| {
+                kept.iter().enumerate().map(|(k, i)| (row[*i] - mean[k]) * scale[k]).collect::<Vec<_>>()
+            })
+            .collect();
+        (kept.iter().map(|i| candidates[*i]).collect(), mean, scale, normalised)
+    }
+
+    /// Controls that some group sees, ascending.
+    pub fn used_controls(&self) -> Vec<u32> {
+        let mut used: Vec<u32> = self.inputs.iter().flat_map(|g| g.controls.iter().copied()).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
+    /// Trains the network of one group. Same seed, same result, whatever else runs. `watch` gets the epoch
+    /// and the validation error a vertex in cm, and may stop it.
+    pub fn train_group(
+        &self,
+        poses: &Poses<'_>,
+        group: usize,
+        settings: &BodySettings,
+        mut watch: impl FnMut(usize, f64) -> bool,
+    ) -> Result<TrainedGroup, LearnError> {
+        let (bone, members) = &self.groups[group];
+        let width = 3 * members.len();
+        let mut rows = self.residuals(poses, group);
+        let seed = settings.train.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(*bone));
+        let Components { mean: centre, basis, count, error } =
+            components::fit(&mut rows, width, settings.component_error, 64, seed);
+        let (inputs, mean, scale, x) = self.inputs(poses, group);
+        let mut report = GroupReport {
+            bone: poses.skeleton.bones()[*bone as usize].name.clone(),
+            vertices: members.len(),
+            inputs: inputs.len(),
+            components: count,
+            width: 0,
+            validation_cm: error,
+            training: None,
+        };
+        let parts = |inputs, mean, scale, layers| GroupParts {
+            bone: *bone as usize,
+            vertices: members.clone(),
+            inputs,
+            mean,
+            scale,
+            layers,
+        };
+        if count == 0 || inputs.is_empty() {
+            // The mean residual is a constant: a layer without inputs.
+            let layer = LayerParts { weights: vec![], bias: centre, activation: Activation::None };
+            return Ok(TrainedGroup { parts: parts(vec![], vec![], vec![], vec![layer]), report });
+        }
+        let mut scores = vec![0.0f32; poses.len() * count];
+        multiply(
+            &mut scores,
+            0.0,
+            View::new(&rows, poses.len(), width),
+            View::new(&basis, count, width).transposed(),
+        );
+        drop(rows);
+        // The basis is orthonormal and a bone moves rigidly, so distances of coefficients are distances of
+        // vertices: (2.5) can be minimised in coefficients.
+        let power = scores.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>() / poses.len() as f64;
+        let unit = (power / count as f64).sqrt().max(1e-9);
+        scores.iter_mut().for_each(|s| *s = (f64::from(*s) / unit) as f32);
+        let per_vertex = |validation: f64| validation * unit / (members.len() as f64).sqrt();
+        let mut best: Option<(Net, TrainReport, usize)> = None;
+        for &hidden in &settings.widths {
+            let sizes = [inputs.len(), hidden, hidden, count];
+            let mut net = Net::new(&sizes, &mut Random::stream(seed, hidden as u64));
+            let mut stopped = false;
+            let outcome = train(&mut net, &x, &scores, &settings.train, |epoch, validation| {
+                let go_on = watch(epoch, per_vertex(validation));
+                stopped |= !go_on;
+                go_on
+            });
+            if stopped {
+                return Err(LearnError::Stopped);
+            }
+            let good = settings.target.is_some_and(|target| per_vertex(outcome.validation) <= target);
+            if best.as_ref().is_none_or(|(_, old, _)| outcome.validation < old.validation) {
+                best = Some((net, outcome, hidden));
+            }
+            if good {
+                break;
+            }
+        }
+        let (net, outcome, hidden) = best.expect("settings hold at least one width");
+        let mut layers: Vec<LayerParts> = (0..net.layer_count())
+            .map(|layer| {
+                let (weights, bias) = net.layer(layer);
+                let last = layer + 1 == net.layer_count();
+                let factor = if last { unit as f32 } else { 1.0 };
+                LayerParts {
+                    weights: weights.iter().map(|w| w * factor).collect(),
+                    bias: bias.iter().map(|b| b * factor).collect(),
+                    activation: if last { Activation::None } else { Activation::Tanh },
+                }
+            })
+            .collect();
+        let mut frozen = vec![0.0f32; width * count];
+        for component in 0..count {
+            for output in 0..width {
+                frozen[output * count + component] = basis[component * width + output];
+            }
+        }
+        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None });
+        report.width = hidden;
+        report.validation_cm = per_vertex(outcome.validation).hypot(error);
+        report.training = Some(outcome);
+        Ok(TrainedGroup { parts: parts(inputs, mean, scale, layers), report })
+    }
+
+    /// Puts the trained groups together.
+    pub fn finish(
+        &self,
+        poses: &Poses<'_>,
+        rig_name: &str,
+        groups: Vec<TrainedGroup>,
+        settings: &BodySettings,
+    ) -> BodyParts {
+        let names = self.used_controls().iter().map(|c| poses.control_names[*c as usize].clone()).collect();
+        let bones = poses.skeleton.bones();
+        let reports: Vec<&GroupReport> = groups.iter().map(|g| &g.report).collect();
+        let training = serde_json::json!({
+            "poses": poses.len(),
+            "settings": settings,
+            "inputs_probed": self.probed,
+            "assignment_error_cm2": self.assignment.error,
+            "groups": reports,
+        });
+        BodyParts {
+            header: BodyHeader {
+                rig: rig_name.into(),
+                topology_hash: poses.mesh.topology_hash(),
+                units: "cm".into(),
+                bones: bones.iter().map(|b| BoneHeader { name: b.name.clone(), parent: b.parent }).collect(),
+                controls: names,
+                training,
+            },
+            rest_vertices: poses.mesh.positions().to_vec(),
+            rest_bones: poses.skeleton.rest_global().to_vec(),
+            base: self.base.clone(),
+            groups: groups.into_iter().map(|g| g.parts).collect(),
+        }
+    }
+}

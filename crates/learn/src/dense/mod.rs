@@ -1,0 +1,9 @@
+//! Dense networks with tanh between the layers: forward and backward passes and Adam, without
+//! allocating per step. Start at [`Net`] and [`mod@train`].
+
+mod adam;
+mod net;
+pub mod train;
+
+pub use adam::Adam;
+pub use net::{Net, Pass};

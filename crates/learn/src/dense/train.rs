@@ -1,0 +1,169 @@
+//! Training of one dense network on arrays in memory: shuffled batches, a cosine schedule, early stop on
+//! a validation split, the best parameters kept.
+
+use super::{Adam, Net, Pass};
+use serde::{Deserialize, Serialize};
+use understudy_core::Random;
+
+/// How to train.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrainSettings {
+    /// Passes over the training rows.
+    pub epochs: usize,
+    /// Rows a step.
+    pub batch: usize,
+    /// First learning rate; falls to a thousandth of it by half a cosine.
+    pub rate: f32,
+    /// Share of the rows that are held back to watch for over-fitting.
+    pub validation: f32,
+    /// Stop after that many epochs without a better validation error.
+    pub patience: usize,
+    /// Same seed, same network.
+    pub seed: u64,
+}
+
+impl Default for TrainSettings {
+    fn default() -> Self {
+        Self { epochs: 120, batch: 128, rate: 0.004, validation: 0.05, patience: 40, seed: 1 }
+    }
+}
+
+/// How training went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrainReport {
+    /// Epochs run.
+    pub epochs: usize,
+    /// Steps taken.
+    pub steps: usize,
+    /// Root of the mean squared distance of a validation row, in the targets' unit, at the best epoch.
+    pub validation: f64,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// Why training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// All epochs done.
+    Epochs,
+    /// No better validation error for `patience` epochs.
+    Patience,
+    /// The watcher said so.
+    Asked,
+}
+
+/// Trains `net` on rows of `inputs` and `targets`. `watch(epoch, validation)` is called after every epoch
+/// and may stop it by answering `false`.
+///
+/// # Panics
+/// When the arrays do not hold the same number of rows, or none.
+pub fn train(
+    net: &mut Net,
+    inputs: &[f32],
+    targets: &[f32],
+    settings: &TrainSettings,
+    mut watch: impl FnMut(usize, f64) -> bool,
+) -> TrainReport {
+    let (width, height) = (net.sizes()[0], net.sizes()[net.layer_count()]);
+    let rows = targets.len() / height.max(1);
+    assert!(rows > 0 && inputs.len() == rows * width, "one input a target, and at least one");
+    let held = if rows < 4 { 0 } else { ((rows as f32 * settings.validation) as usize).clamp(1, rows / 2) };
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    shuffle(&mut order, &mut Random::stream(settings.seed, u64::MAX));
+    let (validation_rows, training_rows) = order.split_at_mut(held);
+    let validation_rows: &[u32] = if held == 0 { &*training_rows } else { validation_rows };
+    let (validation_rows, mut training_rows) = (validation_rows.to_vec(), training_rows.to_vec());
+
+    let batch = settings.batch.clamp(1, training_rows.len());
+    let steps_an_epoch = training_rows.len() / batch;
+    let whole = (settings.epochs * steps_an_epoch).max(1) as f32;
+    let mut pass = Pass::new(net, batch);
+    let mut adam = Adam::new(net.parameters.len());
+    let mut gradient = vec![0.0; net.parameters.len()];
+    let (mut x, mut y) = (vec![0.0; batch * width], vec![0.0; batch * height]);
+    let mut best = (f64::INFINITY, 0usize, net.parameters.clone());
+    let (mut steps, mut stop, mut epochs) = (0, Stop::Epochs, 0);
+    for epoch in 0..settings.epochs {
+        shuffle(&mut training_rows, &mut Random::stream(settings.seed, epoch as u64));
+        for rows in training_rows.chunks_exact(batch) {
+            gather(inputs, width, rows, &mut x);
+            gather(targets, height, rows, &mut y);
+            pass.forward(net, &x, batch);
+            pass.backward(net, &x, &y, batch, &mut gradient);
+            let cosine = 0.5 + 0.5 * (std::f32::consts::PI * steps as f32 / whole).cos();
+            // The first steps go gently: Adam's averages are still empty.
+            let warm = ((steps + 1) as f32 / 50.0).min(1.0);
+            let rate = settings.rate * warm * (0.001 + 0.999 * cosine);
+            adam.step(&mut net.parameters, &gradient, rate);
+            steps += 1;
+        }
+        epochs = epoch + 1;
+        let mut squares = 0.0;
+        for rows in validation_rows.chunks(batch) {
+            gather(inputs, width, rows, &mut x);
+            gather(targets, height, rows, &mut y);
+            let outputs = pass.forward(net, &x, rows.len());
+            squares += outputs.iter().zip(&y).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>();
+        }
+        let validation = (squares / validation_rows.len() as f64).sqrt();
+        if validation < best.0 {
+            best.0 = validation;
+            best.1 = epoch;
+            best.2.copy_from_slice(&net.parameters);
+        }
+        if !watch(epoch, validation) {
+            stop = Stop::Asked;
+            break;
+        }
+        if epoch - best.1 >= settings.patience {
+            stop = Stop::Patience;
+            break;
+        }
+    }
+    if best.0.is_finite() {
+        net.parameters.copy_from_slice(&best.2);
+    }
+    TrainReport { epochs, steps, validation: best.0, stop }
+}
+
+fn shuffle(order: &mut [u32], random: &mut Random) {
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+}
+
+fn gather(source: &[f32], width: usize, rows: &[u32], out: &mut [f32]) {
+    for (slot, &row) in out.chunks_exact_mut(width.max(1)).zip(rows) {
+        slot.copy_from_slice(&source[row as usize * width..(row as usize + 1) * width]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smooth_function_is_learned_and_the_same_seed_gives_the_same_net() {
+        let mut random = Random::new(5);
+        let inputs: Vec<f32> = (0..2000 * 2).map(|_| random.uniform(-1.0, 1.0)).collect();
+        let targets: Vec<f32> = inputs.chunks(2).flat_map(|p| [(2.0 * p[0]).sin(), p[0] * p[1]]).collect();
+        let settings = TrainSettings { epochs: 80, batch: 32, rate: 0.01, ..TrainSettings::default() };
+        let run = || {
+            let mut net = Net::new(&[2, 24, 24, 2], &mut Random::new(1));
+            let report = train(&mut net, &inputs, &targets, &settings, |_, _| true);
+            (net, report)
+        };
+        let (net, report) = run();
+        assert!(report.validation < 0.03, "{report:?}");
+        assert_eq!(net, run().0);
+    }
+
+    #[test]
+    fn a_single_row_and_a_stop_are_fine() {
+        let mut net = Net::new(&[1, 4, 1], &mut Random::new(1));
+        let report = train(&mut net, &[0.5], &[0.25], &TrainSettings::default(), |epoch, _| epoch < 3);
+        assert_eq!((report.stop, report.epochs), (Stop::Asked, 4));
+    }
+}

@@ -1,0 +1,9 @@
+//! Training of twins: poses of a rig in, parts of a twin out. Opens no files; the only crate that may
+//! know a tensor library.
+//!
+//! Start at [`body::Plan`] for the body twin (METHODS M1). Dense networks train on the CPU in [`dense`],
+//! one network a thread.
+
+pub mod body;
+pub mod dense;
+mod matrix;
