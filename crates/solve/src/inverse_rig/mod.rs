@@ -1,0 +1,196 @@
+//! The inverse rig: blendshape weights from a mesh, for rigs with correctives of any level (Racković et
+//! al. 2023, "High-fidelity interpretable inverse rig").
+//!
+//! `minimise ½‖f(w) − b̂‖² + α 1ᵀw` over `0 ≤ w ≤ 1`, one weight after the other in closed form. The cost
+//! depends on the mesh only through inner products, so [`InverseRig::prepare`] tabulates them once and a
+//! [`Solver`] projects each target once; every step is a few table look-ups, with the same iterates as the
+//! direct method to round-off. Whole takes, smoothing in time and rigid head motion: [`take`]. The slow
+//! reference: [`direct`]. Equations 10 and 13 of the paper lack a minus sign; see [`Solver`].
+
+mod blocks;
+mod descent;
+pub mod direct;
+mod error;
+mod gram;
+mod kernels;
+mod lmmm;
+pub mod metrics;
+mod order;
+mod polynomial;
+mod ridge;
+pub mod rigid;
+mod settings;
+mod smooth;
+mod solver;
+pub mod synthetic;
+pub mod take;
+mod terms;
+pub mod tradeoff;
+
+pub use error::InverseError;
+pub use order::{Stop, Visit};
+pub use settings::{InverseSettings, Method, Missing, Order, Symmetry};
+pub use solver::{SolveReport, Solver};
+
+use blocks::ShapeBlocks;
+use gram::Gram;
+use lmmm::Curvature;
+use serde::{Deserialize, Serialize};
+use settings::Plan;
+use std::sync::OnceLock;
+use terms::TermTable;
+use understudy_core::{BlendshapeRig, Vec3};
+
+/// What to do with a shape that moves no vertex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmptyShapes {
+    /// It is an error that names the shape.
+    #[default]
+    Refuse,
+    /// Its weight stays where it starts, at zero.
+    Hold,
+}
+
+/// A rig prepared for inversion: blocked shapes, the Gram matrix and the tables of terms.
+#[derive(Debug)]
+pub struct InverseRig {
+    names: Vec<String>,
+    neutral: Vec<Vec3>,
+    table: TermTable,
+    shapes: ShapeBlocks,
+    gram: Gram,
+    /// `Σ_k G_kk` over the terms of a shape, under unit vertex weights: the scale of its `‖φ‖²`.
+    scale: Vec<f64>,
+    curvature: OnceLock<Curvature>,
+}
+
+impl InverseRig {
+    /// More terms than this would need over two gigabytes of table.
+    pub const MAX_TERMS: usize = 16_384;
+    /// `‖φ‖²` below this share of the shape's scale is rounding, not a shape.
+    const ZERO_SHARE: f64 = 1e-12;
+
+    /// Tabulates everything that does not depend on the target. All vertices count the same.
+    pub fn prepare(rig: &BlendshapeRig) -> Result<Self, InverseError> {
+        Self::prepare_with(rig, EmptyShapes::Refuse)
+    }
+
+    /// [`Self::prepare`] with a say about empty shapes.
+    pub fn prepare_with(rig: &BlendshapeRig, empty: EmptyShapes) -> Result<Self, InverseError> {
+        let table = TermTable::new(rig);
+        if table.shape_count() == 0 {
+            return Err(InverseError::NoShapes);
+        }
+        if table.len() > Self::MAX_TERMS {
+            return Err(InverseError::TooManyTerms { count: table.len(), limit: Self::MAX_TERMS });
+        }
+        let shapes = ShapeBlocks::new(rig, &table);
+        let gram = Gram::new(&shapes, table.len(), vec![1.0; rig.neutral().len()]);
+        for (index, shape) in rig.shapes().iter().enumerate() {
+            if empty == EmptyShapes::Refuse && gram.at(index, index) == 0.0 {
+                return Err(InverseError::ZeroShape { shape: shape.name.clone() });
+            }
+        }
+        let scale = |shape: usize| table.uses(shape).iter().map(|k| gram.at(*k as usize, *k as usize)).sum();
+        let scale = (0..table.shape_count()).map(scale).collect();
+        let names = rig.shapes().iter().map(|shape| shape.name.clone()).collect();
+        let neutral = rig.neutral().to_vec();
+        Ok(Self { names, neutral, table, shapes, gram, scale, curvature: OnceLock::new() })
+    }
+
+    /// Lets vertices count differently from now on: `ω_v ≥ 0`, `[V]`. Only what changed is computed again.
+    /// Says whether anything did.
+    pub fn set_vertex_weights(&mut self, weights: &[f32]) -> Result<bool, InverseError> {
+        let want = self.vertex_count();
+        if weights.len() != want {
+            return Err(InverseError::Count { what: "vertex weights", got: weights.len(), want });
+        }
+        if let Some(vertex) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(InverseError::VertexWeight { vertex, weight: weights[vertex] });
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(InverseError::NothingSeen);
+        }
+        Ok(self.gram.reweight(&self.shapes, |vertex| weights[vertex]))
+    }
+
+    /// `ω`, `[V]`.
+    pub fn vertex_weights(&self) -> &[f32] {
+        self.gram.vertex_weights()
+    }
+
+    /// The shapes' names, `[m]`.
+    pub fn shape_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// `m`.
+    pub fn shape_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Shapes and correctives.
+    pub fn term_count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The number of factors of the highest corrective; 1 for a linear rig.
+    pub fn highest_level(&self) -> usize {
+        self.table.highest_level()
+    }
+
+    /// `n`.
+    pub fn vertex_count(&self) -> usize {
+        self.neutral.len()
+    }
+
+    /// The neutral mesh, `[V]` cm.
+    pub fn neutral(&self) -> &[Vec3] {
+        &self.neutral
+    }
+
+    /// `‖b_i‖²` under the present vertex weights, cm².
+    pub fn squared_norm(&self, shape: usize) -> f64 {
+        self.gram.at(shape, shape)
+    }
+
+    /// Shapes that no vertex with weight shows: their weights stay where they start.
+    pub fn unseen_shapes(&self) -> Vec<&str> {
+        let zero = self.zero_norms();
+        let unseen = |shape: &usize| self.gram.at(*shape, *shape) <= zero[*shape];
+        (0..self.shape_count()).filter(unseen).map(|shape| self.names[shape].as_str()).collect()
+    }
+
+    /// The number of directions in which the shapes move the mesh; below `m` where shapes are dependent.
+    pub fn rank(&self) -> Result<usize, InverseError> {
+        Ok(ridge::Spectrum::new(&self.gram, self.shape_count())?.rank())
+    }
+
+    /// A solver for these settings, with all its buffers.
+    pub fn solver(&self, settings: &InverseSettings) -> Result<Solver<'_>, InverseError> {
+        Solver::new(self, Plan::new(settings, &self.names, &self.table, &self.gram)?)
+    }
+
+    pub(crate) fn zero_norms(&self) -> Vec<f64> {
+        let largest = self.gram.vertex_weights().iter().fold(0.0f32, |a, b| a.max(*b));
+        self.scale.iter().map(|scale| scale * Self::ZERO_SHARE * f64::from(largest)).collect()
+    }
+
+    fn curvature(&self) -> &Curvature {
+        self.curvature.get_or_init(|| Curvature::new(&self.shapes, &self.table))
+    }
+}
+
+/// Weights of one target, `[m]`, with everything prepared for it alone. For more than a few frames prepare
+/// once and keep the [`Solver`].
+pub fn invert(
+    rig: &BlendshapeRig,
+    target: &[Vec3],
+    settings: &InverseSettings,
+) -> Result<Vec<f64>, InverseError> {
+    let prepared = InverseRig::prepare(rig)?;
+    let mut solver = prepared.solver(settings)?;
+    solver.solve(target)?;
+    Ok(solver.weights().to_vec())
+}
