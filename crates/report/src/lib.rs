@@ -1,8 +1,10 @@
 //! What people look at: software-rendered pictures of characters, contact sheets, SVG plots and one
 //! self-contained HTML page. Start at [`raster`] for pictures. Nothing here opens a file or needs a GPU.
 
+pub mod font;
 pub mod heat;
 pub mod picture;
+pub mod plot;
 pub mod raster;
 
 pub use heat::{HeatScale, Ramp};

@@ -1,7 +1,7 @@
 //! The perspective camera and the framing of a box. World space is centimetres with Y up; a character
 //! looks along +Z, so that a camera at yaw 0 sees its face.
 
-use understudy_core::{Mat3, Vec3};
+use understudy_core::{Mat3, Vec2, Vec3};
 
 /// A pinhole camera that looks at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,8 +31,17 @@ impl Camera {
     /// A camera that sees a whole box. `yaw_degrees` 0 is from the front (+Z), 90 from +X;
     /// `pitch_degrees` above 0 looks down from above. Bad numbers give a camera on the unit box.
     pub fn framing(low: Vec3, high: Vec3, yaw_degrees: f32, pitch_degrees: f32, aspect: f32) -> Self {
-        let good = low.is_finite() && high.is_finite() && low.cmple(high).all();
-        let (low, high) = if good { (low, high) } else { (Vec3::splat(-0.5), Vec3::splat(0.5)) };
+        Self::framing_points(&box_corners(low, high), yaw_degrees, pitch_degrees, aspect)
+    }
+
+    /// A camera that sees all finite points, tighter than a box around them; otherwise as
+    /// [`Camera::framing`]. Several poses are framed together by joining their points.
+    pub fn framing_points(points: &[Vec3], yaw_degrees: f32, pitch_degrees: f32, aspect: f32) -> Self {
+        let unit_box = box_corners(Vec3::splat(-0.5), Vec3::splat(0.5));
+        let (points, (low, high)) = match bounds(points) {
+            Some(bounds) => (points, bounds),
+            None => (&unit_box[..], (unit_box[0], unit_box[7])),
+        };
         let finite = |value: f32, default: f32| if value.is_finite() { value } else { default };
         let yaw = finite(yaw_degrees, 0.0).to_radians();
         let pitch = finite(pitch_degrees, 0.0).clamp(-89.0, 89.0).to_radians();
@@ -48,21 +57,30 @@ impl Camera {
         let mut distance = 0.0;
         // Perspective makes the near side larger, so the box's centre is not the picture's: a few
         // rounds of fitting and centring settle it.
-        for _ in 0..8 {
-            let corners = box_corners(low, high).map(|corner| {
-                let offset = corner - target;
-                Vec3::new(offset.dot(right), offset.dot(up), offset.dot(forward))
-            });
-            distance = corners
-                .iter()
-                .map(|c| (c.x.abs() / tangent_x).max(c.y.abs() / tangent_y) - c.z)
-                .fold(size * 0.05, f32::max);
-            let spread = |coordinate: fn(&Vec3) -> f32| {
-                let values = corners.iter().map(|c| coordinate(c) / (distance + c.z).max(size * 0.02));
-                values.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)))
-            };
-            let ((left, rightmost), (bottom, top)) = (spread(|c| c.x), spread(|c| c.y));
-            target += (right * (left + rightmost) + up * (bottom + top)) * (0.5 * distance);
+        let seen: Vec<Vec3> = points
+            .iter()
+            .filter(|p| p.is_finite())
+            .map(|p| Vec3::new(p.dot(right), p.dot(up), p.dot(forward)))
+            .collect();
+        for round in 0..8 {
+            let centre = Vec3::new(target.dot(right), target.dot(up), target.dot(forward));
+            distance = size * 0.05;
+            for point in &seen {
+                let offset = (*point - centre).abs();
+                distance =
+                    distance.max((offset.x / tangent_x).max(offset.y / tangent_y) - point.z + centre.z);
+            }
+            if round == 7 {
+                break;
+            }
+            let (mut low, mut high) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
+            for point in &seen {
+                let offset = *point - centre;
+                let place = offset.truncate() / (distance + offset.z).max(size * 0.02);
+                (low, high) = (low.min(place), high.max(place));
+            }
+            let shift = (low + high) * (0.5 * distance);
+            target += right * shift.x + up * shift.y;
         }
         Self { position: target - forward * distance, right, up, forward, half_height, aspect }
     }
@@ -141,6 +159,26 @@ mod tests {
                 reach = reach.max((x / 100.0 - 1.0).abs()).max((y / 50.0 - 1.0).abs());
             }
             assert!(reach <= 0.925 && reach > 0.85, "yaw {yaw} pitch {pitch}: {reach}");
+        }
+    }
+
+    #[test]
+    fn framing_points_is_tighter_than_their_box() {
+        let ball: Vec<Vec3> = (0..500)
+            .map(|i| {
+                let (height, turn) = (i as f32 / 250.0 - 1.0, i as f32 * 2.4);
+                let radius = (1.0 - height * height).max(0.0).sqrt();
+                Vec3::new(radius * turn.cos(), height, radius * turn.sin())
+            })
+            .chain([Vec3::NAN])
+            .collect();
+        let (low, high) = bounds(&ball).expect("finite points");
+        let boxed = Camera::framing(low, high, 45.0, 0.0, 1.0);
+        let tight = Camera::framing_points(&ball, 45.0, 0.0, 1.0);
+        assert!(tight.position.length() < 0.9 * boxed.position.length());
+        for point in ball.iter().filter(|p| p.is_finite()) {
+            let (x, y) = tight.project(*point, 100, 100).expect("in front");
+            assert!((3.0..97.0).contains(&x) && (3.0..97.0).contains(&y));
         }
     }
 

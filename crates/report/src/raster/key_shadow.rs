@@ -25,13 +25,11 @@ impl KeyShadow {
     /// The map of triangles lit from the unit direction `key`; `None` without any.
     pub fn cast(positions: &[Vec3], triangles: &[[u32; 3]], key: Vec3) -> Option<Self> {
         let (across, along) = key.any_orthonormal_pair();
-        let place = |corner: u32| {
-            let p = positions[corner as usize];
-            [p.dot(across), p.dot(along), p.dot(key)]
-        };
+        let places: Vec<[f32; 3]> =
+            positions.iter().map(|p| [p.dot(across), p.dot(along), p.dot(key)]).collect();
         let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
         for &corner in triangles.iter().flatten() {
-            let point = place(corner);
+            let point = places[corner as usize];
             for axis in 0..2 {
                 low[axis] = low[axis].min(point[axis]);
                 high[axis] = high[axis].max(point[axis]);
@@ -43,19 +41,14 @@ impl KeyShadow {
         }
         let cell = span / (CELLS - 4) as f32;
         let origin = [low[0] - 2.0 * cell, low[1] - 2.0 * cell];
-        let flat: Vec<[[f32; 3]; 3]> = triangles
-            .par_iter()
-            .with_min_len(4096)
-            .map(|t| {
-                t.map(|corner| {
-                    let [x, y, z] = place(corner);
-                    [(x - origin[0]) / cell, (y - origin[1]) / cell, z]
-                })
-            })
+        let inverse = 1.0 / cell;
+        let flat: Vec<[f32; 3]> = places
+            .iter()
+            .map(|[x, y, z]| [(x - origin[0]) * inverse, (y - origin[1]) * inverse, *z])
             .collect();
         let mut bands = vec![Vec::new(); CELLS / BAND];
-        for (index, points) in (0u32..).zip(&flat) {
-            let rows = points.map(|p| p[1].clamp(0.0, (CELLS - 1) as f32) as usize / BAND);
+        for (index, triangle) in (0u32..).zip(triangles) {
+            let rows = triangle.map(|corner| (flat[corner as usize][1] as usize).min(CELLS - 1) / BAND);
             let first = rows[0].min(rows[1]).min(rows[2]);
             for band in &mut bands[first..=rows[0].max(rows[1]).max(rows[2])] {
                 band.push(index);
@@ -64,7 +57,7 @@ impl KeyShadow {
         let mut depth = vec![f32::NEG_INFINITY; CELLS * CELLS];
         depth.par_chunks_mut(CELLS * BAND).zip(&bands).enumerate().for_each(|(band, (chunk, members))| {
             for &index in members {
-                fill(&flat[index as usize], band * BAND, chunk);
+                fill(triangles[index as usize].map(|corner| flat[corner as usize]), band * BAND, chunk);
             }
         });
         Some(Self { across, along, key, low: origin, cell, depth })
@@ -89,8 +82,7 @@ impl KeyShadow {
 }
 
 /// Raises the cells of one band that a triangle covers to its depth.
-fn fill(points: &[[f32; 3]; 3], top: usize, band: &mut [f32]) {
-    let [a, b, c] = *points;
+fn fill([a, b, c]: [[f32; 3]; 3], top: usize, band: &mut [f32]) {
     let area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
     if area == 0.0 || !area.is_finite() {
         return;
@@ -98,15 +90,14 @@ fn fill(points: &[[f32; 3]; 3], top: usize, band: &mut [f32]) {
     let rows = band.len() / CELLS;
     let least = |axis: usize| a[axis].min(b[axis]).min(c[axis]);
     let most = |axis: usize| a[axis].max(b[axis]).max(c[axis]);
-    // A cell is covered when its centre is.
-    let first = |value: f32| (value - 0.5).ceil().max(0.0) as usize;
-    let last = |value: f32| ((value - 0.5).floor() + 1.0).max(0.0) as usize;
-    for row in first(least(1)).max(top)..last(most(1)).min(top + rows) {
+    // A cell is covered when its centre is: these bounds are at most one cell too wide.
+    let inverse = 1.0 / area;
+    for row in (least(1) as usize).max(top)..(most(1) as usize + 1).min(top + rows) {
         let y = row as f32 + 0.5;
-        for column in first(least(0))..last(most(0)).min(CELLS) {
+        for column in least(0) as usize..(most(0) as usize + 1).min(CELLS) {
             let x = column as f32 + 0.5;
-            let s = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / area;
-            let t = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / area;
+            let s = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) * inverse;
+            let t = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) * inverse;
             if s >= 0.0 && t >= 0.0 && s + t <= 1.0 {
                 let depth = a[2] + s * (b[2] - a[2]) + t * (c[2] - a[2]);
                 let cell = &mut band[(row - top) * CELLS + column];

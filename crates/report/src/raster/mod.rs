@@ -6,7 +6,8 @@
 //! let positions = [Vec3::ZERO, Vec3::X, Vec3::Y];
 //! let (low, high) = bounds(&positions).expect("finite points");
 //! let camera = Camera::framing(low, high, 30.0, 10.0, 1.0); // yaw, pitch in degrees; width / height
-//! let actor = Actor::new(&[Face::triangle(0, 1, 2)], &positions); // .colours(&srgb) paints vertices
+//! let faces = [Face::triangle(0, 1, 2)];
+//! let actor = Actor::new(&faces, &positions); // .colours(&srgb) paints vertices
 //! let png = render(&[actor], &camera, &RenderSettings::default()).to_png(); // std::fs::write("a.png", png)
 //! # assert!(png.len() > 100);
 //! ```
@@ -123,33 +124,32 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
         backdrop: settings.backdrop,
         wireframe: settings.wireframe,
     };
-    let open = match bounds {
-        Some((low, high)) if settings.occlusion => scene_openness(&scene, (high - low).length()),
-        _ => vec![[1.0; 2]; width * height],
-    };
-    picture.pixels_mut().par_chunks_mut(width * 4).zip(open.par_chunks(width)).enumerate().for_each(
-        |(row, (line, open))| {
-            for (column, (pixel, open)) in line.chunks_exact_mut(4).zip(open).enumerate() {
-                pixel.copy_from_slice(&scene.pixel(column, row, *open));
-            }
-        },
-    );
-    picture
-}
-
-/// Occlusion and self-shadow of every pixel for a scene of a size in cm.
-fn scene_openness(scene: &Scene, size: f32) -> Vec<[f32; 2]> {
-    let mut visible = vec![Visible::NOTHING; scene.width * scene.height];
-    visible.par_chunks_mut(scene.width).enumerate().for_each(|(row, line)| {
+    let mut visible = vec![Visible::NOTHING; width * height];
+    visible.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
         for (column, place) in line.iter_mut().enumerate() {
             *place = scene.visible(column, row);
         }
     });
+    let open = match bounds {
+        Some((low, high)) if settings.occlusion => scene_openness(&scene, &visible, (high - low).length()),
+        _ => vec![[1.0; 2]; width * height],
+    };
+    picture.pixels_mut().par_chunks_mut(width * 4).enumerate().for_each(|(row, line)| {
+        for (column, pixel) in line.chunks_exact_mut(4).enumerate() {
+            let at = row * width + column;
+            pixel.copy_from_slice(&scene.pixel(column, row, &visible[at], open[at]));
+        }
+    });
+    picture
+}
+
+/// Occlusion and self-shadow of every pixel for a scene of a size in cm.
+fn scene_openness(scene: &Scene, visible: &[Visible], size: f32) -> Vec<[f32; 2]> {
     let key_shadow = KeyShadow::cast(&scene.stage.positions, &scene.stage.triangles, scene.studio.key);
     let reach = Reach {
         occlusion: 0.05 * size,
         penumbra: 0.006 * size,
         pixels: scene.height as f32 / (2.0 * scene.camera.half_height),
     };
-    openness(&visible, scene.width, &reach, key_shadow.as_ref())
+    openness(visible, scene.width, &reach, key_shadow.as_ref())
 }

@@ -22,13 +22,16 @@ pub(super) struct Visible {
     pub position: Vec3,
     /// Unit normal on the viewer's side.
     pub normal: Vec3,
+    /// The triangle that is seen.
+    pub triangle: u32,
     /// Depth along the line of sight, cm; infinite where nothing is seen.
     pub depth: f32,
 }
 
 impl Visible {
     /// Where nothing is seen.
-    pub const NOTHING: Self = Self { position: Vec3::ZERO, normal: Vec3::ZERO, depth: f32::INFINITY };
+    pub const NOTHING: Self =
+        Self { position: Vec3::ZERO, normal: Vec3::ZERO, triangle: u32::MAX, depth: f32::INFINITY };
 }
 
 /// Sizes that depend on the scene.
@@ -81,7 +84,7 @@ pub(super) fn openness(
                     sum += obscurance(there.position - here.position, here.normal, reach.occlusion);
                 }
             }
-            out[0] = (1.0 - 2.6 * sum / LOOKS as f32).clamp(0.0, 1.0);
+            out[0] = (1.0 - 3.4 * sum / LOOKS as f32).clamp(0.0, 1.0);
             if let Some(shadow) = shadow {
                 let looks = turned.iter().map(|[x, y, share]| {
                     let wide = share.sqrt() * reach.penumbra;
@@ -140,7 +143,7 @@ mod tests {
             .map(|at| {
                 let (x, z) = ((at % 32) as f32, (at / 32) as f32);
                 let y = if x >= 16.0 { rise } else { 0.0 };
-                Visible { position: Vec3::new(x, y, z), normal: Vec3::Y, depth: 100.0 - y }
+                Visible { position: Vec3::new(x, y, z), normal: Vec3::Y, triangle: 0, depth: 100.0 - y }
             })
             .collect();
         openness(&visible, 32, &Reach { occlusion: 8.0, penumbra: 1.0, pixels: 100.0 }, None)

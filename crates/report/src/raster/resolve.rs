@@ -41,11 +41,12 @@ impl Scene<'_> {
         let position = self.blend(&self.stage.positions, sample.triangle, weights);
         let to_eye = (self.camera.position - position).normalize_or_zero();
         let normal = self.normal(sample.triangle, weights, to_eye);
-        Visible { position, normal, depth: 1.0 / sample.inverse_depth }
+        Visible { position, normal, triangle: sample.triangle, depth: 1.0 / sample.inverse_depth }
     }
 
-    /// Resolves the samples of one pixel; `open` is its openness to sky and key light.
-    pub fn pixel(&self, column: usize, row: usize, open: [f32; 2]) -> [u8; 4] {
+    /// Resolves the samples of one pixel: `seen` is its nearest point, `open` the openness to sky and
+    /// key light there.
+    pub fn pixel(&self, column: usize, row: usize, seen: &Visible, open: [f32; 2]) -> [u8; 4] {
         let samples = self.samples(column, row);
         let mut light = Vec3::ZERO;
         let mut alpha = 0.0;
@@ -68,7 +69,7 @@ impl Scene<'_> {
                 light += colour * share;
                 alpha += opacity * share;
             } else {
-                light += self.surface(sample.triangle, x, y, open) * share;
+                light += self.surface(sample.triangle, x, y, seen, open) * share;
                 alpha += share;
             }
         }
@@ -106,14 +107,18 @@ impl Scene<'_> {
     }
 
     /// Linear light of a triangle at a place of the picture.
-    fn surface(&self, triangle: u32, x: f32, y: f32, open: [f32; 2]) -> Vec3 {
+    fn surface(&self, triangle: u32, x: f32, y: f32, seen: &Visible, open: [f32; 2]) -> Vec3 {
         let weights = self.weights(triangle, x, y);
-        let position = self.blend(&self.stage.positions, triangle, weights);
+        // The nearest triangle's normal is known already, less than a pixel away.
+        let known = triangle == seen.triangle;
+        let position =
+            if known { seen.position } else { self.blend(&self.stage.positions, triangle, weights) };
         let to_eye = (self.camera.position - position).normalize_or_zero();
+        let normal = if known { seen.normal } else { self.normal(triangle, weights, to_eye) };
         let corners = self.stage.triangles[triangle as usize];
         let shines = corners.map(|corner| self.stage.shine[corner as usize]);
         let surface = Surface {
-            normal: self.normal(triangle, weights, to_eye),
+            normal,
             to_eye,
             colour: self.blend(&self.stage.colours, triangle, weights),
             shine: shines[0] * weights[0] + shines[1] * weights[1] + shines[2] * weights[2],

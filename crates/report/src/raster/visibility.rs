@@ -80,7 +80,7 @@ impl Setup {
             edges,
             inverse_depth,
             low: [low[0] as u32, low[1] as u32],
-            high: [(high[0].ceil() as u32).min(width as u32), (high[1].ceil() as u32).min(height as u32)],
+            high: [(high[0] as u32 + 1).min(width as u32), (high[1] as u32 + 1).min(height as u32)],
         })
     }
 

@@ -1,0 +1,3 @@
+//! Line plots, histograms and bar charts as SVG text.
+
+pub mod axis;
