@@ -1,7 +1,7 @@
 //! Eyelids that travel on an arc around the eyeball and never enter it. Works in the frame of the head,
 //! before or after skinning, so that head and jaw may do what they like.
 
-use super::driver::{Driver, RigSize, VertexWeights, check_positive, unknown};
+use super::driver::{Driver, RigSize, VertexWeights, check_finite, check_positive, unknown};
 use crate::constraints::twist_angle;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
@@ -66,6 +66,8 @@ struct PreparedEye {
     yaw: Vec<(u32, f32)>,
     /// Place among `vertices`, least distance, softness.
     contact: Vec<(u32, f32, f32)>,
+    /// Place among `vertices`, radians beyond which lids do not turn.
+    stops: Vec<(u32, f32)>,
 }
 
 impl EyelidSlide {
@@ -77,6 +79,22 @@ impl EyelidSlide {
         }
         let eyes = eyes.into_iter().map(|eye| prepare(eye, rest, size)).collect::<Result<_, RigError>>()?;
         Ok(Self { eyes })
+    }
+
+    /// Lets lids stop where they meet: a vertex of eye number `eye` turns no further than `closed`
+    /// degrees (positive a most, negative a least), however many lids and gazes add up.
+    pub fn stop_at(mut self, eye: usize, closed: &[(u32, f32)]) -> Result<Self, RigError> {
+        let eyes = self.eyes.len();
+        let Some(prepared) = self.eyes.get_mut(eye) else {
+            return Err(unknown("eyelids", format!("eye {eye} of {eyes}")));
+        };
+        for &(vertex, degrees) in closed {
+            let place = prepared.vertices.binary_search(&vertex);
+            let place = place.map_err(|_| unknown("eyelids", format!("stop of vertex {vertex}")))?;
+            check_finite("eyelids", &format!("stop of vertex {vertex}"), degrees)?;
+            prepared.stops.push((place as u32, degrees.to_radians()));
+        }
+        Ok(self)
     }
 }
 
@@ -121,6 +139,7 @@ fn prepare(eye: Eye, rest: &[Vec3], size: &RigSize) -> Result<PreparedEye, RigEr
         turns: eye.lids.iter().map(|lid| placed(&lid.turn, 1f32.to_radians())).collect(),
         pitch: placed(&eye.follow_pitch, 1.0),
         yaw: placed(&eye.follow_yaw, 1.0),
+        stops: Vec::new(),
         vertices,
         eye,
     })
@@ -161,6 +180,10 @@ impl PreparedEye {
         }
         for &(place, share) in &self.pitch {
             pitches[place as usize] += pitch * share;
+        }
+        for &(place, stop) in &self.stops {
+            let turn = &mut pitches[place as usize];
+            *turn = if stop >= 0.0 { turn.min(stop) } else { turn.max(stop) };
         }
         yaws.clear();
         yaws.resize(self.vertices.len(), Vec3::ZERO);
@@ -345,6 +368,22 @@ mod tests {
         assert!((elevation_degrees(down, CENTRE, Vec3::X, Vec3::Z) - 10.0).abs() < 1e-2);
         let aside = pose(&lids(true), &[("look_y", 30.0)])[edge] - CENTRE;
         assert!((aside.x.atan2(aside.z).to_degrees() - 6.0).abs() < 1e-2, "{aside}");
+    }
+
+    #[test]
+    fn lids_stop_where_they_meet() {
+        let mesh = lid();
+        let slide = EyelidSlide::new(vec![eye(true)], mesh.positions(), &size(&mesh)).expect("fits");
+        let closed: Vec<(u32, f32)> = (0..COLUMNS).map(|v| (v, 45.0)).collect();
+        let slide = slide.stop_at(0, &closed).expect("lid vertices");
+        let rig = rig(mesh, vec![Box::new(slide)]);
+        let edge = (COLUMNS / 2) as usize;
+        for (look, elevation) in [(20.0, -25.0), (-20.0, -15.0)] {
+            let vertex = pose(&rig, &[("a", 1.0), ("look_x", look)])[edge];
+            assert!((elevation_degrees(vertex, CENTRE, Vec3::X, Vec3::Z) - elevation).abs() < 1e-2);
+        }
+        let slide = EyelidSlide::new(vec![eye(true)], lid().positions(), &size(&lid())).expect("fits");
+        assert!(slide.stop_at(1, &closed).is_err());
     }
 
     #[test]

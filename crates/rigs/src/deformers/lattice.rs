@@ -4,6 +4,7 @@
 use super::driver::{Driver, RigSize, check_finite, unknown};
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::rotation::fit_rigid;
 use understudy_core::{Affine3A, Quat, Vec3, Vec3A};
 
 /// Control points that move along given directions.
@@ -72,6 +73,8 @@ impl Default for LatticeConfig {
 /// box (in the carrying bone's rest frame) and the displacements `d` of the control points.
 pub struct Lattice {
     config: LatticeConfig,
+    /// Sets of vertices that are moved without being deformed.
+    rigid: Vec<Vec<u32>>,
 }
 
 impl Lattice {
@@ -116,7 +119,17 @@ impl Lattice {
         if let Some(vertex) = config.mask.iter().position(|weight| !weight.is_finite()) {
             return Err(unknown(PART, format!("mask of vertex {vertex} = {}", config.mask[vertex])));
         }
-        Ok(Self { config })
+        Ok(Self { config, rigid: Vec::new() })
+    }
+
+    /// Teeth and buckles do not squash: each of these sets of vertices is moved by the rigid motion
+    /// that comes nearest to what the lattice does to it.
+    pub fn with_rigid_parts(mut self, parts: Vec<Vec<u32>>, size: &RigSize) -> Result<Self, RigError> {
+        for part in &parts {
+            size.check_vertices("lattice: rigid part", part.iter().copied())?;
+        }
+        self.rigid = parts;
+        Ok(self)
     }
 
     /// Displacements of all control points, x fastest. Returns whether any moves.
@@ -216,6 +229,9 @@ impl Deformer for Lattice {
         let scale = Vec3A::ONE / Vec3A::from(config.high - config.low);
         let low = Vec3A::from(config.low);
         let [nx, ny, nz] = config.counts;
+        let before = &mut scratch.more_points;
+        before.clear();
+        before.extend(self.rigid.iter().flatten().map(|vertex| vertices[*vertex as usize]));
         let mut basis = [[0.0f32; Self::MAX_COUNT]; 3];
         for (index, vertex) in vertices.iter_mut().enumerate() {
             let weight = config.mask.get(index).copied().unwrap_or(1.0);
@@ -238,6 +254,18 @@ impl Deformer for Lattice {
                 }
             }
             *vertex += Vec3::from(carry.transform_vector3a(sum)) * weight;
+        }
+        let after = &mut scratch.points;
+        let mut start = 0;
+        for part in &self.rigid {
+            after.clear();
+            after.extend(part.iter().map(|vertex| vertices[*vertex as usize]));
+            let before = &before[start..start + part.len()];
+            let motion = fit_rigid(before, after);
+            for (vertex, before) in part.iter().zip(before) {
+                vertices[*vertex as usize] = motion.apply(*before);
+            }
+            start += part.len();
         }
     }
 }
@@ -354,6 +382,24 @@ mod tests {
         let turn = Quat::from_rotation_x(50f32.to_radians());
         let expected: Vec<Vec3> = here.iter().map(|v| turn * *v + Vec3::Z * 9.0).collect();
         assert!(largest_difference(&moved, &expected) < 1e-3);
+    }
+
+    #[test]
+    fn rigid_parts_keep_their_shape() {
+        let mesh = tube();
+        let part: Vec<u32> = (5 * AROUND..8 * AROUND).collect();
+        let lattice = Lattice::new(full(), &size(&mesh)).expect("fits");
+        let lattice = lattice.with_rigid_parts(vec![part.clone()], &size(&mesh)).expect("fits");
+        let rig = rig(mesh, vec![Box::new(lattice)]);
+        assert_identity_at_rest(&rig, 0.0);
+        assert_continuous(&rig, 0.05);
+        let squashed = pose(&rig, &[("a", 0.7), ("b", 0.5), ("c", -0.8)]);
+        let rest = tube().positions().to_vec();
+        let length = |points: &[Vec3], a: u32, b: u32| (points[a as usize] - points[b as usize]).length();
+        for pair in part.windows(2) {
+            assert!((length(&squashed, pair[0], pair[1]) - length(&rest, pair[0], pair[1])).abs() < 1e-4);
+        }
+        assert!((squashed[part[0] as usize] - rest[part[0] as usize]).length() > 1.0);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl StickyLips {
         config.zip_second.check(PART, size)?;
         check_positive(PART, "spread", config.spread)?;
         check_positive(PART, "seam", config.seam)?;
-        if !(config.tear > 0.0) {
+        if config.tear.is_nan() || config.tear <= 0.0 {
             return Err(unknown(PART, format!("tear = {}", config.tear)));
         }
         let mut seen = vec![false; size.vertices];
