@@ -6,9 +6,11 @@
 
 mod arrays;
 pub mod blendshape_npz;
+pub mod dataset;
 mod error;
 pub mod gltf;
 pub mod npz;
+pub mod obj;
 pub mod real;
 pub mod tensors;
 mod units;

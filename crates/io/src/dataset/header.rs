@@ -1,0 +1,178 @@
+//! `dataset.toml`: what was sampled and how, for people and machines.
+
+use super::{ChunkShape, DatasetError, DatasetRest, content_hash};
+use crate::ParseError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use understudy_core::ControlSpecs;
+
+const FORMAT: u32 = 1;
+
+/// What was sampled and how: two runs with equal headers and rest make equal bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatasetHeader {
+    /// The rig's name or file.
+    pub rig: String,
+    /// How poses were chosen: `gaussian`, `uniform`, `noise`, `clip`.
+    pub method: String,
+    /// The random seed.
+    pub seed: u64,
+    /// Anything else that the poses depend on: clips, excluded controls.
+    pub settings: BTreeMap<String, String>,
+    /// The controls with their ranges; a pose has one value for each.
+    pub controls: ControlSpecs,
+    /// How many poses there are.
+    pub poses: usize,
+    /// Poses a chunk; the last one may have fewer.
+    pub chunk_size: usize,
+}
+
+impl DatasetHeader {
+    /// Poses a chunk that keep a chunk of a film character near 10 MB.
+    pub const CHUNK_SIZE: usize = 64;
+
+    /// Number of chunks.
+    pub fn chunk_count(&self) -> usize {
+        self.poses.div_ceil(self.chunk_size)
+    }
+
+    /// The poses of one chunk, as indices into the whole.
+    pub fn chunk_poses(&self, chunk: usize) -> std::ops::Range<usize> {
+        let start = (chunk * self.chunk_size).min(self.poses);
+        start..(start + self.chunk_size).min(self.poses)
+    }
+
+    pub(super) fn check(&self) -> Result<(), DatasetError> {
+        let bad = |problem: &str| Err(DatasetError::BadHeader { problem: problem.into() });
+        if self.poses == 0 || self.chunk_size == 0 {
+            return bad("needs at least one pose, and one pose a chunk");
+        }
+        if i64::try_from(self.seed).is_err() {
+            return bad("a seed of 2^63 or more cannot be recorded in TOML");
+        }
+        Ok(())
+    }
+}
+
+/// Everything in `dataset.toml`; scalars first, as TOML wants it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    pub format: u32,
+    pub complete: bool,
+    pub rig: String,
+    pub method: String,
+    pub seed: u64,
+    pub units: String,
+    pub axes: String,
+    pub poses: usize,
+    pub chunk_size: usize,
+    pub vertices: usize,
+    pub faces: usize,
+    pub bones: usize,
+    pub topology_hash: String,
+    pub rest_sha256: String,
+    pub chunk_sha256: Vec<String>,
+    pub settings: BTreeMap<String, String>,
+    pub controls: ControlSpecs,
+}
+
+impl Manifest {
+    pub fn new(header: &DatasetHeader, rest: &DatasetRest, rest_sha256: String) -> Self {
+        Self {
+            format: FORMAT,
+            complete: false,
+            rig: header.rig.clone(),
+            method: header.method.clone(),
+            seed: header.seed,
+            units: "cm".into(),
+            axes: "y-up".into(),
+            poses: header.poses,
+            chunk_size: header.chunk_size,
+            vertices: rest.mesh.vertex_count(),
+            faces: rest.mesh.faces().len(),
+            bones: rest.bone_count(),
+            topology_hash: format!("{:016x}", rest.mesh.topology_hash()),
+            rest_sha256,
+            chunk_sha256: Vec::new(),
+            settings: header.settings.clone(),
+            controls: header.controls.clone(),
+        }
+    }
+
+    pub fn to_text(&self) -> String {
+        toml::to_string_pretty(self).expect("a manifest has only what TOML can say")
+    }
+
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        // The version first: a later format may have other fields.
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let place = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            ParseError::new(format!("line {line}"), error.message())
+        };
+        let Version { format } = toml::from_str(text).map_err(place)?;
+        if format != FORMAT {
+            return Err(ParseError::new("format", format!("version {format}; this program knows {FORMAT}")));
+        }
+        let manifest: Self = toml::from_str(text).map_err(place)?;
+        if manifest.units != "cm" || manifest.axes != "y-up" {
+            return Err(ParseError::new("units", "only 'cm' and 'y-up' are known in this version"));
+        }
+        let header = manifest.header();
+        header.check().map_err(|error| ParseError::new("poses", error))?;
+        if manifest.complete && manifest.chunk_sha256.len() != header.chunk_count() {
+            let problem =
+                format!("{} hashes for {} chunks", manifest.chunk_sha256.len(), header.chunk_count());
+            return Err(ParseError::new("chunk_sha256", problem));
+        }
+        Ok(manifest)
+    }
+
+    pub fn header(&self) -> DatasetHeader {
+        DatasetHeader {
+            rig: self.rig.clone(),
+            method: self.method.clone(),
+            seed: self.seed,
+            settings: self.settings.clone(),
+            controls: self.controls.clone(),
+            poses: self.poses,
+            chunk_size: self.chunk_size,
+        }
+    }
+
+    pub fn shape(&self) -> ChunkShape {
+        ChunkShape { controls: self.controls.len(), bones: self.bones, vertices: self.vertices }
+    }
+
+    /// A hash of everything but the progress: it ties a chunk to its dataset.
+    pub fn identity(&self) -> String {
+        let unfinished = Self { complete: false, chunk_sha256: Vec::new(), ..self.clone() };
+        content_hash([unfinished.to_text().as_bytes()])
+    }
+
+    /// The first setting in which two datasets differ.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let checks = [
+            ("rig", self.rig == other.rig),
+            ("method", self.method == other.method),
+            ("seed", self.seed == other.seed),
+            ("number of poses", self.poses == other.poses),
+            ("chunk size", self.chunk_size == other.chunk_size),
+            ("list of controls", self.controls == other.controls),
+            ("topology", self.topology_hash == other.topology_hash),
+            ("set of settings", self.settings == other.settings),
+            ("rest mesh or skeleton", self.rest_sha256 == other.rest_sha256),
+            ("header", self.identity() == other.identity()),
+        ];
+        checks.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+    }
+}
+
+/// Reads a `dataset.toml`: the header, and whether the dataset is complete.
+pub fn parse_manifest(text: &str) -> Result<(DatasetHeader, bool), ParseError> {
+    Manifest::parse(text).map(|manifest| (manifest.header(), manifest.complete))
+}
