@@ -94,7 +94,9 @@ impl HemFollow {
         let mut upper = hang;
         let mut lower = hang;
         let mut sideways = 0.4 * lean(upright.inverse() * Vec3::NEG_Y, chain.sideways);
-        for (leg, influence) in self.legs.iter().zip(chain.influence) {
+        // The nearer leg first on both sides, so that a symmetric pose gives a symmetric coat.
+        let order = if chain.outward.x > 0.0 { [0, 1] } else { [1, 0] };
+        for (leg, influence) in order.map(|leg| (&self.legs[leg], chain.influence[leg])) {
             let thigh = pose.0[leg.bones[0]].rotation;
             let calf = thigh * pose.0[leg.bones[1]].rotation;
             let (thigh, calf) = (thigh * leg.along[0], calf * leg.along[1]);
@@ -183,16 +185,18 @@ impl Deformer for HemCollide {
         for &(vertex, outward, share, gap) in &self.cloth {
             let outward = hips.transform_vector3(outward);
             let point = &mut vertices[vertex as usize];
-            for (ends, limb) in posed.iter().zip(&self.limbs) {
-                for _ in 0..Self::ROUNDS {
+            for _ in 0..Self::ROUNDS {
+                let mut total = 0.0;
+                for (ends, limb) in posed.iter().zip(&self.limbs) {
                     let along = ends[1] - ends[0];
                     let t = ((*point - ends[0]).dot(along) / along.length_squared()).clamp(0.0, 1.0);
                     let away = *point - (ends[0] + along * t);
                     let radius = limb.radii[0] + (limb.radii[1] - limb.radii[0]) * t + gap;
                     let depth = radius - away.length();
                     let push = 0.5 * (depth + (depth * depth + Self::SOFTNESS).sqrt());
-                    *point += outward * (push * share * 0.55);
+                    total += push;
                 }
+                *point += outward * (total * share * 0.5);
             }
         }
     }

@@ -4,6 +4,7 @@
 
 mod arm;
 mod bones;
+mod clips;
 mod coat;
 mod controls;
 mod head;
@@ -34,11 +35,13 @@ pub fn build() -> Result<StackRig, RigError> {
     let stage = layers::Stage { mesh: &mesh, skeleton: &skeleton, specs: &specs, body: &body };
     let deformers = stage.deformers(&weights)?;
     let constraints = layers::constraints(&skeleton, &specs);
+    let clips = clips::clips(&skeleton, &specs)?;
     let parts = StackParts {
         skeleton: Some(skeleton),
         weights: Some(weights),
         constraints,
         deformers,
+        clips,
         colours,
         ..StackParts::default()
     };
