@@ -84,13 +84,33 @@ impl RigidMotion {
 /// # Panics
 /// When the two sets differ in length.
 pub fn fit_rigid(from: &[Vec3], to: &[Vec3]) -> RigidMotion {
+    fit_rigid_weighted(from, to, |_| 1.0)
+}
+
+/// The rigid motion that minimises `Σ ω_i ‖R a_i + t − b_i‖²`. Points of weight 0 may be anything, NaN
+/// included; where no weight is left it is the identity.
+///
+/// # Panics
+/// When the two sets differ in length.
+pub fn fit_rigid_weighted(from: &[Vec3], to: &[Vec3], weight: impl Fn(usize) -> f64) -> RigidMotion {
     assert_eq!(from.len(), to.len(), "points come in pairs");
-    let count = from.len().max(1) as f64;
-    let centre = |points: &[Vec3]| points.iter().map(|p| p.as_dvec3()).sum::<DVec3>() / count;
-    let (ca, cb) = (centre(from), centre(to));
+    let pairs = || {
+        let pair = |i: usize| (weight(i), from[i].as_dvec3(), to[i].as_dvec3());
+        (0..from.len()).map(pair).filter(|(weight, ..)| *weight > 0.0)
+    };
+    let (mut total, mut ca, mut cb) = (0.0, DVec3::ZERO, DVec3::ZERO);
+    for (weight, a, b) in pairs() {
+        total += weight;
+        ca += a * weight;
+        cb += b * weight;
+    }
+    if total == 0.0 {
+        return RigidMotion { rotation: DMat3::IDENTITY, translation: DVec3::ZERO };
+    }
+    (ca, cb) = (ca / total, cb / total);
     let mut covariance = DMat3::ZERO;
-    for (a, b) in from.iter().zip(to) {
-        let (a, b) = (a.as_dvec3() - ca, b.as_dvec3() - cb);
+    for (weight, a, b) in pairs() {
+        let (a, b) = ((a - ca) * weight, b - cb);
         covariance += DMat3::from_cols(a * b.x, a * b.y, a * b.z);
     }
     let rotation = best_rotation(covariance);
@@ -134,6 +154,19 @@ mod tests {
                 prop_assert!((fit.apply(*a) - *b).length() < 1e-4);
             }
         }
+    }
+
+    #[test]
+    fn points_without_weight_do_not_count() {
+        let motion = RigidMotion { rotation: DMat3::from_rotation_z(0.7), translation: DVec3::new(1.0, 2.0, 3.0) };
+        let from = [Vec3::X, Vec3::Y, Vec3::Z, Vec3::ONE, Vec3::NAN];
+        let mut to = from.map(|p| motion.apply(p));
+        to[3] = Vec3::splat(50.0);
+        let fit = fit_rigid_weighted(&from, &to, |i| if i < 3 { 0.5 } else { 0.0 });
+        assert!(from[..4].iter().all(|p| (fit.apply(*p) - motion.apply(*p)).length() < 1e-5));
+        let none = fit_rigid_weighted(&from, &to, |_| 0.0);
+        assert_eq!(none.apply(Vec3::ONE), Vec3::ONE);
+        assert_eq!(fit_rigid(&[], &[]), none);
     }
 
     #[test]
