@@ -143,7 +143,7 @@ fn sample(
     let last = (duration * f64::from(rate)).round();
     let moves_shapes = curves.iter().any(|(target, _)| matches!(target, Target::Weights(_)));
     let shape_count = if moves_shapes { morphs.shapes.len() } else { 0 };
-    let numbers = (last + 1.0) * (10 * bones.bones.len() + shape_count) as f64;
+    let numbers = (last + 1.0) * (10 * bones.bones.len() + shape_count + curves.len()) as f64;
     // Casting a float saturates, so a duration of 1e30 s is charged as more than there is.
     accessors.charge(place, numbers as u64)?;
     let rest = JointPose(bones.bones.iter().map(|bone| bone.rest).collect());
