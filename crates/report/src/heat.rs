@@ -156,6 +156,8 @@ pub struct HeatScale {
     pub label: String,
     /// Which colours.
     pub ramp: Ramp,
+    /// Whether some values lie above `high`; the bar then ends in an arrow.
+    pub clipped: bool,
 }
 
 impl HeatScale {
@@ -164,17 +166,19 @@ impl HeatScale {
     pub fn new(low: f32, high: f32, label: impl Into<String>) -> Self {
         let low = if low.is_finite() { low } else { 0.0 };
         let high = if high.is_finite() && high > low { high } else { low + low.abs().max(1.0) };
-        Self { low, high, label: label.into(), ramp: Ramp::default() }
+        Self { low, high, label: label.into(), ramp: Ramp::default(), clipped: false }
     }
 
     /// A scale from zero to the given percentile (0..=100) of the finite values, so that a few
-    /// outliers do not darken the rest.
+    /// outliers do not darken the rest; the bar says when some were cut.
     pub fn covering(values: &[f32], percentile: f32, label: impl Into<String>) -> Self {
         let mut sorted: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
         let share = if percentile.is_finite() { percentile.clamp(0.0, 100.0) / 100.0 } else { 1.0 };
         let high = sorted.get(((sorted.len().max(1) - 1) as f32 * share).round() as usize);
-        Self::new(0.0, high.copied().unwrap_or(1.0), label)
+        let scale = Self::new(0.0, high.copied().unwrap_or(1.0), label);
+        let clipped = sorted.last().is_some_and(|last| *last > scale.high);
+        Self { clipped, ..scale }
     }
 
     /// The same scale on another ramp.
@@ -237,6 +241,9 @@ mod tests {
         assert_eq!(scale.colour(f32::NAN), MISSING);
         assert_eq!(scale.colour(f32::INFINITY), Ramp::Lagoon.colour(1.0));
         assert_eq!(HeatScale::covering(&[f32::NAN], 99.0, "").high, 1.0);
-        assert_eq!(HeatScale::covering(&[1.0, 3.0, f32::NAN, 2.0], 100.0, "").high, 3.0);
+        let all = HeatScale::covering(&[1.0, 3.0, f32::NAN, 2.0], 100.0, "");
+        assert_eq!((all.high, all.clipped), (3.0, false));
+        let most = HeatScale::covering(&[1.0, 3.0, f32::NAN, 2.0], 50.0, "");
+        assert_eq!((most.high, most.clipped), (2.0, true));
     }
 }

@@ -6,6 +6,8 @@ pub mod heat;
 pub mod picture;
 pub mod plot;
 pub mod raster;
+pub mod sheet;
 
 pub use heat::{HeatScale, Ramp};
 pub use picture::Picture;
+pub use sheet::{Sheet, Theme};

@@ -104,6 +104,35 @@ impl Picture {
         }
     }
 
+    /// The picture smaller by a whole factor: every pixel is the mean of a square of `factor` pixels,
+    /// taken with premultiplied alpha.
+    pub fn shrunk(&self, factor: usize) -> Picture {
+        let factor = factor.max(1);
+        let mut out = Picture::new(self.width.div_ceil(factor), self.height.div_ceil(factor), [0; 4]);
+        for y in 0..out.height {
+            for x in 0..out.width {
+                let (mut sum, mut alpha, mut count) = ([0u64; 3], 0u64, 0u64);
+                for row in y * factor..((y + 1) * factor).min(self.height) {
+                    for pixel in self.pixels[row * self.width * 4..][..self.width * 4]
+                        .chunks_exact(4)
+                        .skip(x * factor)
+                        .take(factor)
+                    {
+                        let weight = u64::from(pixel[3]);
+                        (0..3).for_each(|channel| sum[channel] += u64::from(pixel[channel]) * weight);
+                        alpha += weight;
+                        count += 1;
+                    }
+                }
+                if alpha > 0 {
+                    let [r, g, b] = sum.map(|value| ((value + alpha / 2) / alpha) as u8);
+                    out.set_pixel(x, y, [r, g, b, ((alpha + count / 2) / count) as u8]);
+                }
+            }
+        }
+        out
+    }
+
     /// The picture as a PNG file in memory (8-bit RGBA, sRGB).
     pub fn to_png(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -141,6 +170,18 @@ mod tests {
     fn sides_are_kept_in_bounds() {
         assert_eq!(Picture::new(0, 0, [1, 2, 3, 4]).pixels(), [1, 2, 3, 4]);
         assert!(!Picture::new(0, 3, [0; 4]).to_png().is_empty());
+    }
+
+    #[test]
+    fn shrinking_takes_the_mean() {
+        let mut picture = Picture::new(3, 2, [0, 0, 0, 255]);
+        picture.set_pixel(0, 0, [200, 100, 40, 255]);
+        picture.set_pixel(2, 0, [9, 9, 9, 0]);
+        picture.set_pixel(2, 1, [80, 80, 80, 255]);
+        let half = picture.shrunk(2);
+        assert_eq!((half.width(), half.height()), (2, 1));
+        assert_eq!(half.pixel(0, 0), Some([50, 25, 10, 255]));
+        assert_eq!(half.pixel(1, 0), Some([80, 80, 80, 128]));
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::Picture;
 use key_shadow::KeyShadow;
 use openness::{Reach, Visible, openness};
 use rayon::prelude::*;
-use resolve::Scene;
+use resolve::{Findings, Scene};
 use shade::Studio;
 use shadow::GroundShadow;
 use stage::Stage;
@@ -106,6 +106,7 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
     let visibility = Visibility::compute(&eye, &stage.triangles, camera, width, height);
     let studio = Studio::new(camera);
     let bounds = stage.bounds();
+    let size = bounds.map_or(1.0, |(low, high)| (high - low).length());
     let floor = match settings.ground {
         Ground::Auto => bounds.map(|(low, _)| low.y),
         Ground::At(level) => level.is_finite().then_some(level),
@@ -123,6 +124,7 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
         height,
         backdrop: settings.backdrop,
         wireframe: settings.wireframe,
+        like_depth: 0.0125 * size,
     };
     let mut visible = vec![Visible::NOTHING; width * height];
     visible.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
@@ -130,14 +132,15 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
             *place = scene.visible(column, row);
         }
     });
-    let open = match bounds {
-        Some((low, high)) if settings.occlusion => scene_openness(&scene, &visible, (high - low).length()),
-        _ => vec![[1.0; 2]; width * height],
+    let open = if settings.occlusion && bounds.is_some() {
+        scene_openness(&scene, &visible, size)
+    } else {
+        vec![[1.0; 2]; width * height]
     };
+    let findings = Findings { visible, open };
     picture.pixels_mut().par_chunks_mut(width * 4).enumerate().for_each(|(row, line)| {
         for (column, pixel) in line.chunks_exact_mut(4).enumerate() {
-            let at = row * width + column;
-            pixel.copy_from_slice(&scene.pixel(column, row, &visible[at], open[at]));
+            pixel.copy_from_slice(&scene.pixel(column, row, &findings));
         }
     });
     picture
@@ -151,5 +154,5 @@ fn scene_openness(scene: &Scene, visible: &[Visible], size: f32) -> Vec<[f32; 2]
         penumbra: 0.006 * size,
         pixels: scene.height as f32 / (2.0 * scene.camera.half_height),
     };
-    openness(visible, scene.width, &reach, key_shadow.as_ref())
+    openness(visible, scene.width, &reach, scene.like_depth, key_shadow.as_ref())
 }

@@ -44,11 +44,13 @@ pub(super) struct Reach {
     pub pixels: f32,
 }
 
-/// For every pixel: openness to the sky, and how much of the key light arrives; both 0..=1.
+/// For every pixel: openness to the sky, and how much of the key light arrives; both 0..=1. Depths closer
+/// than `like_depth` are smoothed together.
 pub(super) fn openness(
     visible: &[Visible],
     width: usize,
     reach: &Reach,
+    like_depth: f32,
     shadow: Option<&KeyShadow>,
 ) -> Vec<[f32; 2]> {
     let height = visible.len() / width;
@@ -94,7 +96,7 @@ pub(super) fn openness(
             }
         }
     });
-    smooth(&raw, visible, width, reach.occlusion * 0.25)
+    smooth(&raw, visible, width, like_depth)
 }
 
 /// How much a surface at `offset` darkens one with `normal`: nothing behind or beyond the reach.
@@ -146,7 +148,7 @@ mod tests {
                 Visible { position: Vec3::new(x, y, z), normal: Vec3::Y, triangle: 0, depth: 100.0 - y }
             })
             .collect();
-        openness(&visible, 32, &Reach { occlusion: 8.0, penumbra: 1.0, pixels: 100.0 }, None)
+        openness(&visible, 32, &Reach { occlusion: 8.0, penumbra: 1.0, pixels: 100.0 }, 2.0, None)
     }
 
     #[test]

@@ -20,6 +20,16 @@ pub(super) struct Scene<'a> {
     pub height: usize,
     pub backdrop: Backdrop,
     pub wireframe: bool,
+    /// Depths closer than this belong to one surface, cm.
+    pub like_depth: f32,
+}
+
+/// What was found out a pixel before shading, `[height][width]`.
+pub(super) struct Findings {
+    /// The nearest point.
+    pub visible: Vec<Visible>,
+    /// Its openness to sky and key light.
+    pub open: Vec<[f32; 2]>,
 }
 
 impl Scene<'_> {
@@ -44,9 +54,9 @@ impl Scene<'_> {
         Visible { position, normal, triangle: sample.triangle, depth: 1.0 / sample.inverse_depth }
     }
 
-    /// Resolves the samples of one pixel: `seen` is its nearest point, `open` the openness to sky and
-    /// key light there.
-    pub fn pixel(&self, column: usize, row: usize, seen: &Visible, open: [f32; 2]) -> [u8; 4] {
+    /// Resolves the samples of one pixel.
+    pub fn pixel(&self, column: usize, row: usize, findings: &Findings) -> [u8; 4] {
+        let seen = &findings.visible[row * self.width + column];
         let samples = self.samples(column, row);
         let mut light = Vec3::ZERO;
         let mut alpha = 0.0;
@@ -69,6 +79,7 @@ impl Scene<'_> {
                 light += colour * share;
                 alpha += opacity * share;
             } else {
+                let open = self.open_at(column, row, 1.0 / sample.inverse_depth, findings);
                 light += self.surface(sample.triangle, x, y, seen, open) * share;
                 alpha += share;
             }
@@ -76,6 +87,25 @@ impl Scene<'_> {
         let straight = if alpha > 0.0 { light / alpha } else { Vec3::ZERO };
         let [r, g, b] = straight.to_array().map(to_srgb_byte);
         [r, g, b, (alpha * 255.0 + 0.5) as u8]
+    }
+
+    /// The openness of the surface at a depth in a pixel. At the outline of a nearer part the pixel's own
+    /// value belongs to that part, so a neighbour on the same surface is asked.
+    fn open_at(&self, column: usize, row: usize, depth: f32, findings: &Findings) -> [f32; 2] {
+        let away = |at: usize| (findings.visible[at].depth - depth).abs();
+        let mut best = row * self.width + column;
+        if away(best) < self.like_depth {
+            return findings.open[best];
+        }
+        for other_row in row.saturating_sub(1)..(row + 2).min(self.height) {
+            for other_column in column.saturating_sub(1)..(column + 2).min(self.width) {
+                let at = other_row * self.width + other_column;
+                if away(at) < away(best) {
+                    best = at;
+                }
+            }
+        }
+        findings.open[best]
     }
 
     /// The samples of a pixel.

@@ -75,7 +75,10 @@ impl Studio {
     /// Gentle light that leaves the colours of a heat map readable against its colour bar.
     pub fn shade_flat(&self, surface: &Surface) -> Vec3 {
         let facing = wrap(surface.normal.dot(self.key), 0.6);
-        surface.colour * (0.62 + 0.38 * facing) * (0.6 + 0.4 * surface.openness)
+        let grazing = 1.0 - surface.normal.dot(surface.to_eye).clamp(0.0, 1.0);
+        // A breath of edge light keeps the shape readable where the ramp is dark.
+        let edge = 0.05 * grazing * grazing * grazing * surface.openness;
+        surface.colour * (0.62 + 0.38 * facing) * (0.55 + 0.45 * surface.openness) + Vec3::splat(edge)
     }
 }
 
