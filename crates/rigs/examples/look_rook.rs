@@ -150,8 +150,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut pictures = Vec::new();
             for (_, changes) in POSES {
                 let vertices = posed(&rig, changes)?;
-                let (low, high) = (Vec3::new(-85.0, 0.0, -70.0), Vec3::new(85.0, 220.0, 70.0));
-                pictures.push(shot(&rig, &vertices, &Camera::framing(low, high, yaw, 8.0, 0.8), (400, 500)));
+                let (low, high) = (Vec3::new(-62.0, 5.0, -40.0), Vec3::new(62.0, 200.0, 40.0));
+                pictures.push(shot(&rig, &vertices, &Camera::framing(low, high, yaw, 8.0, 0.8), (480, 600)));
             }
             write(name, &sheet(&pictures, 6))?;
         }

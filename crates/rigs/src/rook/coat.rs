@@ -32,12 +32,12 @@ const SKIRT: [Ring; 5] = [
 /// The torso from under the belt to the neck.
 const TORSO: [Ring; 9] = [
     SKIRT[0],
-    (103.2, 16.3, 12.3, 11.5, 0.0),
-    (109.2, 15.8, 11.9, 11.0, 0.0),
-    (109.9, 14.6, 10.9, 10.0, 0.0),
-    (118.0, 15.8, 11.7, 10.8, -0.3),
-    (128.0, 17.6, 13.0, 11.8, -0.8),
-    (139.0, 18.2, 12.8, 12.4, -1.2),
+    (103.2, 15.9, 12.3, 11.5, 0.0),
+    (109.2, 15.3, 11.9, 11.0, 0.0),
+    (109.9, 13.9, 10.9, 9.8, 0.0),
+    (118.0, 15.2, 11.7, 10.6, -0.3),
+    (128.0, 17.8, 13.4, 11.8, -0.8),
+    (139.0, 18.6, 13.4, 12.6, -1.2),
     (149.5, 16.2, 9.2, 10.6, -1.4),
     (155.8, 8.6, 7.0, 7.4, -1.6),
 ];
@@ -304,7 +304,6 @@ fn mantle(sculpt: &mut Sculpt<'_>, neck: &[u32]) -> Vec<u32> {
         let ring = on_ring((158.2, 9.2, 8.6, 8.8, -1.0), PI * column as f32 / 8.0);
         let weights = sculpt.row(&[("chest", 0.2), ("neck_1", 0.8)]);
         collar.push(sculpt.vertex(ring, weights));
-        sculpt.mark(outer_edge[column], Mask::Trim, 1.0);
     }
     sculpt.band(neck, &inner_middle, false, "lining", MANTLE_LINING_UV, (0.0, 0.45));
     sculpt.band(&inner_middle, &inner_edge, false, "lining", MANTLE_LINING_UV, (0.45, 1.0));

@@ -27,10 +27,10 @@ const OPENING: [[f32; 3]; 11] = [
     [11.4, 171.0, 8.8],
     [11.5, 175.4, 9.6],
     [10.8, 180.0, 10.8],
-    [9.0, 184.0, 12.0],
-    [6.4, 187.0, 13.2],
-    [3.4, 189.0, 14.4],
-    [0.0, 190.0, 15.6],
+    [9.0, 183.6, 12.0],
+    [6.4, 186.2, 13.2],
+    [3.4, 187.8, 14.6],
+    [0.0, 188.6, 16.2],
 ];
 
 fn hood_weights(sculpt: &Sculpt<'_>, ring: usize, column: usize) -> Row {
@@ -68,8 +68,11 @@ pub fn build(sculpt: &mut Sculpt<'_>, collar: &[u32]) {
             }
             let (sin, cos) = (PI * column as f32 / 8.0).sin_cos();
             let mut point = Vec3::new(width * sin.max(0.0), y, z + back * cos);
-            // The nape hangs in a soft fold.
+            // The nape hangs in a soft fold; the hood's tip stands out behind.
             point.y -= (-cos).max(0.0) * 1.5;
+            if column >= 7 {
+                point.z -= [0.0, 0.0, 0.6, 1.8, 3.4][index] * (column - 6) as f32 * 0.5;
+            }
             if let Some(place) = on_border {
                 point = OPENING[place].into();
             }
@@ -77,7 +80,8 @@ pub fn build(sculpt: &mut Sculpt<'_>, collar: &[u32]) {
             let vertex = sculpt.vertex(point, weights);
             if let Some(place) = on_border {
                 border[place] = vertex;
-                sculpt.mark(vertex, Mask::Trim, 1.0);
+                // The corners of the border touch more faces, which would pull the trim out.
+                sculpt.mark(vertex, Mask::Trim, if place == 3 || place == 7 { 0.78 } else { 1.0 });
             }
             row.push(vertex);
         }
@@ -92,8 +96,16 @@ pub fn build(sculpt: &mut Sculpt<'_>, collar: &[u32]) {
         sculpt.band(&lower[3..], &upper[3..], false, "hood", uv, rows);
     }
     let crown = sculpt.row(&[("head", 0.4), ("hood_back", 0.6)]);
-    let crown = sculpt.vertex(Vec3::new(0.0, 191.6, -7.5), crown);
-    sculpt.fan(&rings[4], crown, false, "hood", HOOD_UV, (0.88, 1.0));
+    let mut cap = Vec::new();
+    for column in 0..COLUMNS {
+        let (sin, cos) = (PI * column as f32 / 8.0).sin_cos();
+        let y = 190.6 - 1.2 * sin + if cos < 0.0 { 1.6 * cos } else { 0.0 };
+        let weights = sculpt.row(&[("head", 0.6), (if cos > 0.0 { "hood_front" } else { "hood_back" }, 0.4)]);
+        cap.push(sculpt.vertex(Vec3::new(5.6 * sin.max(0.0), y, -3.0 + 9.0 * cos), weights));
+    }
+    let crown = sculpt.vertex(Vec3::new(0.0, 191.4, -4.0), crown);
+    sculpt.band(&rings[4], &cap, false, "hood", HOOD_UV, (0.88, 0.95));
+    sculpt.fan(&cap, crown, false, "hood", HOOD_UV, (0.95, 1.0));
     mask(sculpt, &border);
 }
 
@@ -138,15 +150,15 @@ fn mask(sculpt: &mut Sculpt<'_>, border: &[u32]) {
         cheek.push(sculpt.vertex(on_cheek, head.clone()));
         // The beak: base, middle and near the tip, bent downward.
         let sections = [
-            (Vec3::new(3.5 * side, 173.0 + 4.8 * up, 10.6), &half),
-            (Vec3::new(2.5 * side, 171.8 + 2.9 * up, 15.6 - 0.8 * up.max(0.0)), &beak),
-            (Vec3::new(1.35 * side, 169.6 + 1.5 * up, 20.0), &beak),
+            (Vec3::new(3.7 * side, 172.8 + 5.0 * up, 10.8), &half),
+            (Vec3::new(2.9 * side, 171.6 + 3.3 * up, 16.2 - 0.8 * up.max(0.0)), &beak),
+            (Vec3::new(1.7 * side, 169.2 + 1.9 * up, 21.6), &beak),
         ];
         for (ring, (point, row)) in rings.iter_mut().zip(sections) {
             ring.push(sculpt.vertex(point, row.clone()));
         }
     }
-    let tip = sculpt.vertex(Vec3::new(0.0, 166.4, 22.6), beak);
+    let tip = sculpt.vertex(Vec3::new(0.0, 165.0, 25.2), beak);
     sculpt.band(border, &rim, false, "hood", MASK_UV, (0.0, 0.04));
     sculpt.band(&rim, &crease, false, "lining", MASK_UV, (0.04, 0.2));
     sculpt.band(&crease, &cheek, false, "mask", MASK_UV, (0.2, 0.42));

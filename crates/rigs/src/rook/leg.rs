@@ -36,14 +36,15 @@ const CROTCH: [[f32; 3]; 9] = [
 ];
 
 /// Height, centre x and z, radius sideways and forward, segment of the band that ends here.
-const LEG: [(f32, f32, f32, f32, f32, &str); 9] = [
+const LEG: [(f32, f32, f32, f32, f32, &str); 10] = [
     (74.0, 10.6, 0.3, 8.0, 8.9, "trousers"),
     (59.5, 10.9, 0.7, 6.7, 7.3, "trousers"),
     (53.0, 11.0, 1.0, 6.5, 7.0, "trousers"),
     (46.5, 11.1, 0.2, 6.4, 6.7, "trousers"),
     (42.5, 11.2, 0.0, 6.2, 6.5, "trousers"),
-    (43.6, 11.2, 0.0, 8.6, 8.9, "boot_cuff"),
-    (36.0, 11.4, -0.4, 7.4, 7.8, "boot_cuff"),
+    (46.6, 11.2, 0.0, 9.6, 9.8, "boot_cuff"),
+    (36.6, 11.4, -0.4, 8.2, 8.6, "boot_cuff"),
+    (36.0, 11.4, -0.5, 6.7, 7.3, "boot"),
     (22.0, 11.7, -1.4, 5.9, 6.7, "boot"),
     (11.5, 11.9, -1.9, 5.5, 6.4, "boot"),
 ];
@@ -56,8 +57,8 @@ fn leg_weights(sculpt: &Sculpt<'_>, ring: usize) -> Row {
         2 => named(&[("thigh_l", 0.22), ("knee_helper_l", 0.56), ("calf_l", 0.22)]),
         3 => named(&[("knee_helper_l", 0.1), ("calf_l", 0.9)]),
         4 | 5 => named(&[("calf_l", 0.9), ("calf_twist_1_l", 0.1)]),
-        6 => named(&[("calf_l", 0.4), ("calf_twist_1_l", 0.6)]),
-        7 => named(&[("calf_twist_1_l", 0.4), ("calf_twist_2_l", 0.6)]),
+        6 | 7 => named(&[("calf_l", 0.4), ("calf_twist_1_l", 0.6)]),
+        8 => named(&[("calf_twist_1_l", 0.4), ("calf_twist_2_l", 0.6)]),
         _ => named(&[("calf_twist_2_l", 0.3), ("ankle_helper_l", 0.5), ("foot_l", 0.2)]),
     }
 }
@@ -92,7 +93,7 @@ pub fn build(sculpt: &mut Sculpt<'_>, waist: &[u32]) {
             sculpt.mark(vertex, Mask::Cuff, if index == 5 || index == 6 { 1.0 } else { 0.0 });
             ring.push(vertex);
         }
-        let rows = (1.0 - index as f32 / 9.0, 1.0 - (index + 1) as f32 / 9.0);
+        let rows = (1.0 - index as f32 / 10.0, 1.0 - (index + 1) as f32 / 10.0);
         sculpt.band(&last, &ring, true, segment, LEG_UV, rows);
         last = ring;
     }

@@ -25,6 +25,11 @@ pub const STEEL: Vec3 = rgb(0xb8c2c8);
 /// Lenses of the mask.
 pub const LENS: Vec3 = rgb(0x10161c);
 
+/// Feathers of the mantle.
+pub const FEATHER: Vec3 = rgb(0x1b2430);
+/// The stone of the brooch.
+pub const GEM: Vec3 = rgb(0x8e1f2b);
+
 /// The colour of a segment without borders.
 pub fn segment_colour(segment: &str) -> Vec3 {
     match segment {
@@ -52,7 +57,14 @@ pub fn body_colours(body: &FineBody, of_vertex: &[u32]) -> Vec<Vec3> {
         let base = segment_colour(segment);
         let position = body.cage.positions[vertex];
         match segment {
-            "coat" | "mantle" | "hood" => base.lerp(TRIM, smooth_step(0.42, 0.55, trim[vertex])),
+            "coat" | "mantle" | "hood" => base.lerp(TRIM, smooth_step(0.60, 0.70, trim[vertex])),
+            "mask" => {
+                // Dark markings sweep from the eyes to the temples and along the bridge.
+                let (x, y) = (position.x.abs(), position.y);
+                let eye = ((x - 5.2) / 4.4).powi(2) + ((y - 176.6 - 0.25 * (x - 4.5)) / 3.3).powi(2);
+                let bridge = smooth_step(1.8, 0.5, x) * smooth_step(175.5, 178.0, y);
+                base.lerp(rgb(0x2b3138), smooth_step(1.35, 0.75, eye).max(bridge))
+            }
             // The sole is darker.
             "boot" => base * (0.55 + 0.45 * smooth_step(1.2, 2.4, position.y)),
             _ => base,
