@@ -6,9 +6,11 @@
 
 mod arrays;
 pub mod blendshape_npz;
+pub mod bvh;
 pub mod dataset;
 mod error;
 pub mod gltf;
+pub mod live_link;
 pub mod npz;
 pub mod obj;
 pub mod real;
