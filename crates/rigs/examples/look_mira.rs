@@ -146,6 +146,9 @@ fn main() -> Result<(), Failure> {
         sheet.shoot(&rest, &close(0.0, -1.5, Vec3::new(0.0, 0.0, 55.0), 15.0), true);
         sheet.shoot(&rest, &close(3.0, 0.0, Vec3::new(8.0, 4.0, 40.0), 9.0), false);
         sheet.shoot(&rest, &close(0.0, -4.0, Vec3::new(14.0, -6.0, 40.0), 11.0), false);
+        sheet.shoot(&rest, &close(6.0, -1.0, Vec3::new(40.0, 0.0, 6.0) - Vec3::Z * 4.0, 22.0), false);
+        sheet.shoot(&rest, &close(0.0, -3.5, Vec3::new(10.0, -26.0, 40.0), 8.0), false);
+        sheet.shoot(&rest, &close(0.0, 2.0, Vec3::new(20.0, 10.0, -50.0), 26.0), false);
         sheet.save(&folder.join("rest.png"))?;
     }
     let front = close(0.0, -2.5, Vec3::new(12.0, 1.0, 60.0), 19.0);

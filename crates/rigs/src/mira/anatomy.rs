@@ -179,11 +179,6 @@ impl<'a> Anatomy<'a> {
         values.iter_mut().for_each(|v| *v = v.clamp(0.0, 1.0));
         values
     }
-
-    /// For parts that hang on the skin: what they hang on.
-    pub fn hangs_on(&self) -> &[(u32, Vec<(u32, f32)>)] {
-        &self.hangs_on
-    }
 }
 
 /// For every vertex the one at the mirrored place.

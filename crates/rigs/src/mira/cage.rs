@@ -221,7 +221,7 @@ fn in_hole(row: usize, column: usize) -> bool {
 fn grid_position(row: usize, column: usize) -> Vec3 {
     let rough = if row < 2 {
         let angle = std::f32::consts::PI * column as f32 / COLUMNS as f32;
-        let (front, back, radius) = if row == 0 { (-16.3, -16.6, 3.9) } else { (-13.6, -15.3, 3.2) };
+        let (front, back, radius) = if row == 0 { (-15.4, -15.7, 3.7) } else { (-13.1, -14.8, 3.2) };
         let height = front + (back - front) * (1.0 - angle.cos()) / 2.0;
         Vec3::new(angle.sin() * radius, height, angle.cos() * radius - 3.4)
     } else {

@@ -13,7 +13,11 @@ fn clip(name: &str, duration: f32, curves: &[Keys]) -> Clip {
             Some(stem) => {
                 // The right side is a touch later and weaker: nothing alive is symmetric.
                 out.push(Curve::smooth(format!("{stem}_L"), keys));
-                let late: Vec<(f32, f32)> = keys.iter().map(|(t, v)| (t + 0.02, v * 0.97)).collect();
+                let late: Vec<(f32, f32)> = if stem.starts_with("eye") {
+                    keys.to_vec()
+                } else {
+                    keys.iter().map(|(t, v)| (t + 0.02, v * 0.96)).collect()
+                };
                 out.push(Curve::smooth(format!("{stem}_R"), &late));
             }
             None => out.push(Curve::smooth(*control, keys)),

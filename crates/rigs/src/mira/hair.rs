@@ -8,7 +8,7 @@ use std::f32::consts::{PI, TAU};
 use understudy_core::{Quat, Vec2, Vec3};
 
 /// Where the hair is combed to.
-const BUN: Vec3 = Vec3::new(0.0, 8.6, -7.2);
+const BUN: Vec3 = Vec3::new(0.0, 10.6, -4.9);
 /// Centre from which the cap is measured.
 const CROWN: Vec3 = Vec3::new(0.0, 2.0, -1.0);
 const CAP_COLUMNS: usize = 84;
@@ -35,6 +35,12 @@ pub(super) fn hair() -> Cage {
     cage.append(&bun());
     cage.append(&locks());
     cage
+}
+
+/// The angle around the bun at which a point lies: constant along a strand.
+pub(super) fn combed_angle(p: Vec3) -> f32 {
+    let turned = Quat::from_rotation_arc((BUN - CROWN).normalize(), Vec3::Y) * (p - CROWN);
+    turned.x.atan2(turned.z)
 }
 
 /// A point of the hairline: 0 forehead, 0.5 nape, 1 forehead again after the other side.
@@ -69,7 +75,7 @@ fn cap() -> Cage {
             let lift = if row == 0 {
                 -0.25
             } else {
-                body * (rise * (2.0 - rise)) + 0.05 + 0.1 * strand * (1.0 - 0.5 * s)
+                body * (rise * (2.0 - rise)) + 0.05 + 0.15 * strand * (1.0 - 0.4 * s)
             };
             ids.push(cage.vertex(CROWN + way * (shell + lift)));
         }
@@ -104,7 +110,7 @@ fn bun() -> Cage {
         let angle = p.x.atan2(p.z);
         let swirl = (angle * 4.0 + p.y * 5.5).sin();
         let radius = 1.0 + 0.05 * swirl * (1.0 - p.y * p.y);
-        *p = BUN + turn * (*p * radius * Vec3::new(2.7, 2.1, 2.7));
+        *p = BUN + turn * (*p * radius * Vec3::new(2.7, 2.2, 2.7));
     }
     cage
 }
@@ -236,12 +242,12 @@ fn locks() -> Cage {
 
 /// Middle line of her left brow, then its half width.
 const BROW: [(f32, f32, f32); 6] = [
-    (1.15, 2.2, 0.24),
-    (1.9, 2.55, 0.3),
-    (2.8, 2.95, 0.3),
-    (3.7, 3.15, 0.26),
-    (4.6, 2.95, 0.18),
-    (5.35, 2.4, 0.05),
+    (1.25, 2.58, 0.24),
+    (1.95, 2.76, 0.31),
+    (2.8, 2.98, 0.32),
+    (3.7, 3.1, 0.27),
+    (4.6, 2.9, 0.18),
+    (5.3, 2.42, 0.05),
 ];
 const BROW_STATIONS: usize = 18;
 
@@ -269,7 +275,7 @@ pub(super) fn brow(segment: &str, side: f32) -> Cage {
         let ring = (0..around).map(|step| {
             let angle = TAU * step as f32 / around as f32;
             let p = project(skin, centre + up * (half * angle.cos()));
-            let world = p + normal * (0.03 + 0.13 * angle.sin().max(-0.5) * (0.5 + 0.5 * round));
+            let world = p + normal * (0.02 + 0.09 * angle.sin().max(-0.6) * (0.5 + 0.5 * round));
             cage.vertex(world * Vec3::new(side, 1.0, 1.0))
         });
         rows.push(ring.collect::<Vec<u32>>());
@@ -313,9 +319,9 @@ pub(super) fn lashes(segment: &str, side: f32) -> Cage {
         let along = lash_place(station);
         let (azimuth, elevation) = lid_contour(along);
         let s = along / 6.0;
-        let spike = if station % 3 == 1 { 1.0 } else { 0.45 };
+        let spike = 1.0 - 0.32 * (station as f32 * 2.1).sin().powi(2);
         let ends = (PI * s).sin().max(0.0).powf(0.4);
-        let length = (0.22 + 0.36 * s * s) * spike * ends + 0.08;
+        let length = (0.14 + 0.5 * s * s) * spike * ends + 0.07;
         let fan = (s - 0.4) * 26.0;
         let root = eye_point(azimuth, elevation + 0.5, EYE_RADIUS + 0.1);
         let out =

@@ -3,6 +3,7 @@
 
 use super::cage::{MOUTH_AROUND, Patch, Place, fine_head};
 use super::sculpt::{EYE_CENTRE, EYE_RADIUS, front_depth, gradient, project, skin};
+use crate::deformers::smooth_step;
 use crate::modeling::Cage;
 use std::collections::HashMap;
 use understudy_core::{Adjacency, Vec3};
@@ -10,7 +11,7 @@ use understudy_core::{Adjacency, Vec3};
 /// Gap between the eyeball and the inner side of the lid, cm.
 pub(super) const LID_GAP: f32 = 0.02;
 /// Half the width of the mouth at the line of contact, cm.
-pub(super) const MOUTH_HALF_WIDTH: f32 = 2.2;
+pub(super) const MOUTH_HALF_WIDTH: f32 = 2.05;
 
 /// The sculpted skin with lids, lips and the bag of the mouth.
 pub(super) struct Head {
@@ -80,36 +81,43 @@ pub(super) fn sculpt_head() -> Head {
         }
     }
     soften(&mut cage, &places, &adjacency);
+    for position in &mut cage.positions {
+        *position += Vec3::new(0.0, 0.34, -0.1) * nostril(*position);
+    }
     Head { cage, places }
 }
 
-/// Evens out the band between the grid and the sculpted loops.
+/// 1 in the middle of a nostril, 0 from its rim on.
+pub(super) fn nostril(p: Vec3) -> f32 {
+    if !(-3.9..-2.9).contains(&p.y) {
+        return 0.0;
+    }
+    let across = ((p.x.abs() - 0.43) / 0.24).powi(2) + ((p.z - 7.42) / 0.36).powi(2);
+    smooth_step(1.2, 0.25, across.sqrt()) * smooth_step(-2.95, -3.2, p.y)
+}
+
+/// Evens out the bands between the grid and the sculpted loops, and the places where the form folds in
+/// on itself: under the jaw and beside the nostrils.
 fn soften(cage: &mut Cage, places: &[Place], adjacency: &Adjacency) {
-    for _ in 0..3 {
+    let strength = |place: &Place, p: Vec3| match place.patch {
+        Patch::Eye => 0.5 * smooth_step(1.9, 1.2, place.across),
+        Patch::Mouth => 0.5 * smooth_step(2.0, 1.6, place.across),
+        Patch::Grid => {
+            let jaw = smooth_step(0.6, 1.4, place.across) * smooth_step(4.3, 3.2, place.across);
+            let left = Vec3::new(p.x.abs(), p.y, p.z);
+            let wing = smooth_step(1.1, 0.5, left.distance(Vec3::new(0.95, -3.7, 7.0)));
+            let groove = smooth_step(0.9, 0.4, left.distance(Vec3::new(1.25, -2.4, 6.6)));
+            0.5 * jaw.max(wing).max(groove)
+        }
+    };
+    let strengths: Vec<f32> = places.iter().zip(&cage.positions).map(|(place, p)| strength(place, *p)).collect();
+    for _ in 0..6 {
         let before = cage.positions.clone();
-        for (vertex, place) in places.iter().enumerate() {
-            let band = match place.patch {
-                Patch::Grid => 0.0,
-                Patch::Eye => {
-                    if place.across < 1.6 {
-                        0.5
-                    } else {
-                        0.0
-                    }
-                }
-                Patch::Mouth => {
-                    if place.across < 1.8 {
-                        0.5
-                    } else {
-                        0.0
-                    }
-                }
-            };
-            if band > 0.0 {
+        for (vertex, &strength) in strengths.iter().enumerate() {
+            if strength > 0.0 {
                 let neighbours = adjacency.neighbours(vertex);
-                let mean =
-                    neighbours.iter().map(|n| before[*n as usize]).sum::<Vec3>() / neighbours.len() as f32;
-                cage.positions[vertex] = before[vertex].lerp(mean, band);
+                let mean = neighbours.iter().map(|n| before[*n as usize]).sum::<Vec3>() / neighbours.len() as f32;
+                cage.positions[vertex] = before[vertex].lerp(mean, strength);
             }
         }
     }
@@ -130,7 +138,7 @@ pub(super) fn lid_contour(along: f32) -> (f32, f32) {
     let azimuth = -50.0 + 103.0 * spread;
     let tilt = -5.0 + 9.0 * s;
     let arch = |skew: f32, power: f32| (std::f32::consts::PI * s.powf(skew)).sin().max(0.0).powf(power);
-    let elevation = if upper { tilt + 29.0 * arch(0.9, 0.72) } else { tilt - 27.0 * arch(1.15, 0.8) };
+    let elevation = if upper { tilt + 29.0 * arch(0.9, 0.72) } else { tilt - 24.0 * arch(1.15, 0.8) };
     (azimuth, elevation)
 }
 
@@ -146,16 +154,18 @@ fn lid(along: f32, across: f32, edge: Vec3) -> Vec3 {
     let ring = |push_bow: f32, push_corner: f32, height: f32| {
         eye_point(azimuth + push_corner * corner, elevation + outward * push_bow * bow, EYE_RADIUS + height)
     };
-    let crease = if upper { ring(15.0, 7.0, 0.13) } else { ring(11.0, 6.0, 0.2) };
-    let middle = if upper { ring(7.0, 4.0, 0.2) } else { ring(5.0, 3.5, 0.2) };
-    let outer = ring(1.0, 1.5, 0.17);
+    let crease = if upper { ring(13.0, 7.0, 0.09) } else { ring(14.0, 7.0, 0.13) };
+    let middle = if upper { ring(7.0, 4.0, 0.17) } else { ring(6.0, 3.5, 0.14) };
+    let outer = ring(1.0, 1.5, if upper { 0.15 } else { 0.11 });
     let inner = ring(0.0, 0.0, LID_GAP);
     let behind = ring(16.0, 8.0, LID_GAP + 0.01);
     if across < 2.0 {
         let blend = edge.lerp(crease, across / 2.0);
         return blend.lerp(project(skin, blend), 1.0 - (across / 2.0).powi(2));
     }
-    curve(&[edge, crease, middle, outer, inner, behind], across - 1.0)
+    // The curve's chord would dip into the eyeball between two loops.
+    let offset = curve(&[edge, crease, middle, outer, inner, behind], across - 1.0) - EYE_CENTRE;
+    EYE_CENTRE + offset.normalize() * offset.length().max(EYE_RADIUS + LID_GAP)
 }
 
 /// The line where the lips meet.
@@ -169,15 +179,15 @@ fn lip(along: f32, across: f32, edge: Vec3) -> Vec3 {
     let upper = along > half;
     let sign = if upper { 1.0 } else { -1.0 };
     let a = 1.0 - (along - half).abs() / half;
-    let width = |half_width: f32| half_width * (0.62 * a + 0.38 * (a * std::f32::consts::FRAC_PI_2).sin());
+    let width = |half_width: f32| half_width * (0.55 * a + 0.45 * (a * std::f32::consts::FRAC_PI_2).sin());
     let wide = MOUTH_HALF_WIDTH;
     // Height of the vermilion above (below) the line of contact.
     let height = |x: f32| {
         let t = (x / (wide + 0.12)).min(1.0);
         if upper {
-            0.84 * (1.0 - t.powf(1.5)).max(0.0).powf(0.95) - 0.15 * (-(x / 0.24).powi(2)).exp()
+            0.78 * (1.0 - t.powf(1.7)).max(0.0).powf(0.9) - 0.15 * (-(x / 0.24).powi(2)).exp()
         } else {
-            1.0 * (1.0 - t.powf(2.1)).max(0.0).powf(0.9)
+            0.92 * (1.0 - t.powf(2.4)).max(0.0).powf(0.85)
         }
     };
     let fullness = |x: f32| (1.0 - (x / (wide + 0.1)).powi(2)).max(0.0).powf(0.8);
@@ -189,13 +199,13 @@ fn lip(along: f32, across: f32, edge: Vec3) -> Vec3 {
     let crest = {
         let x = width(wide + 0.04);
         let y = contact_height(x.min(wide)) + sign * height(x) * if upper { 0.42 } else { 0.5 };
-        let bulge = if upper { 0.38 + 0.1 * (-(x / 0.5).powi(2)).exp() } else { 0.46 };
+        let bulge = if upper { 0.25 + 0.08 * (-(x / 0.5).powi(2)).exp() } else { 0.34 };
         Vec3::new(x, y, front_depth(x, y) + 0.04 + bulge * fullness(x))
     };
     let contact = {
         let x = width(wide);
         let y = contact_height(x);
-        Vec3::new(x, y + sign * 0.012, front_depth(x, y) + 0.02 + 0.12 * fullness(x))
+        Vec3::new(x, y + sign * 0.006, front_depth(x, y) + 0.02 + 0.1 * fullness(x))
     };
     let inside = |inward: f32, shrink: f32, open: f32| {
         let x = width(wide) * shrink;

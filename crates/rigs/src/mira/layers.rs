@@ -128,8 +128,8 @@ pub(super) fn wrinkles(
         group(
             "nasolabial",
             &fold,
-            0.34,
-            0.13,
+            0.44,
+            0.09,
             &[
                 ("mouthSmile", 0.7),
                 ("noseSneer", 0.4),
@@ -142,8 +142,8 @@ pub(super) fn wrinkles(
         group(
             "dimple",
             &dimple,
-            0.26,
-            0.1,
+            0.3,
+            0.05,
             &[("mouthDimple", 0.9), ("mouthSmile", 0.3), ("mouthStretch", 0.4)],
         )?;
     }

@@ -24,6 +24,8 @@ mod rigging;
 mod sculpt;
 mod shapes;
 mod strokes;
+#[cfg(test)]
+mod tests;
 
 use crate::deformers::{Blendshapes, RigSize, Skinning};
 use crate::rig::RigError;

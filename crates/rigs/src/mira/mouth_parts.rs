@@ -129,8 +129,8 @@ fn tooth(segment: &str, size: Vec3, place: usize, arch: &Arch, angle: f32, sign:
         let soft = |v: f32, power: f32| v.signum() * v.abs().powf(power);
         // The tip of the crown is at −y for an upper tooth.
         let tip = -position.y * arch.up;
-        let p = Vec3::new(soft(position.x, 0.7), soft(position.y, 0.62), soft(position.z, 0.7));
-        let neck = 1.0 - 0.22 * (-tip).max(0.0);
+        let p = Vec3::new(soft(position.x, 0.5), soft(position.y, 0.55), soft(position.z, 0.6));
+        let neck = 1.0 - 0.16 * (-tip).max(0.0);
         let blade = if place < 3 { 1.0 - 0.55 * tip.max(0.0) } else { 1.0 };
         let point = if place == 2 { 1.0 - 0.28 * tip.max(0.0).powi(2) } else { 1.0 };
         let x = p.x * size.x * 0.5 * neck * point;

@@ -1,6 +1,7 @@
 //! Colours a vertex: skin with blush, vermilion, irises, hair. sRGB in 0 to 1.
 
 use super::cage::{Patch, Place};
+use super::head::nostril;
 use super::mouth_parts::{IRIS_DEGREES, PUPIL_DEGREES};
 use super::sculpt::EYE_CENTRE;
 use crate::deformers::smooth_step;
@@ -8,7 +9,7 @@ use understudy_core::Vec3;
 
 const SKIN: Vec3 = Vec3::new(0.90, 0.68, 0.56);
 const BLUSH: Vec3 = Vec3::new(0.88, 0.47, 0.41);
-const LIPS: Vec3 = Vec3::new(0.76, 0.29, 0.31);
+const LIPS: Vec3 = Vec3::new(0.77, 0.36, 0.36);
 const INSIDE: Vec3 = Vec3::new(0.46, 0.15, 0.16);
 const LINER: Vec3 = Vec3::new(0.20, 0.11, 0.09);
 const HAIR: Vec3 = Vec3::new(0.34, 0.15, 0.08);
@@ -22,7 +23,8 @@ pub(super) fn skin_colour(p: Vec3, place: &Place) -> Vec3 {
     colour = colour.lerp(BLUSH, 0.50 * spot(Vec3::new(3.9, -2.7, 5.4), 1.9));
     colour = colour.lerp(BLUSH, 0.35 * spot(Vec3::new(0.0, -2.8, 8.4), 0.9));
     colour = colour.lerp(BLUSH, 0.12 * spot(Vec3::new(0.0, -8.4, 6.6), 1.3));
-    colour = colour.lerp(INSIDE, 0.75 * spot(Vec3::new(0.44, -3.42, 7.55), 0.28));
+    // The nostril was pushed up from here; look where it was.
+    colour = colour.lerp(INSIDE * 0.6, 0.9 * nostril(p - Vec3::Y * 0.2));
     match place.patch {
         Patch::Grid => colour,
         Patch::Eye => {
@@ -72,9 +74,10 @@ pub(super) fn part_colour(segment: &str, p: Vec3) -> Vec3 {
         _ if segment.starts_with("tooth") => Vec3::new(0.95, 0.93, 0.87),
         _ if segment.starts_with("eye_") => eye_colour(p),
         _ => {
-            let angle = p.x.atan2(p.z - 1.0);
-            let strand = 0.5 + 0.5 * (angle * 23.0 + p.y * 1.3).sin() * (angle * 7.0 + 1.0).cos();
-            HAIR.lerp(HAIR_LIGHT, 0.35 * strand + 0.25 * smooth_step(2.0, 11.0, p.y))
+            // Streaks run along the strands: towards the bun.
+            let angle = super::hair::combed_angle(p);
+            let streak = 0.5 + 0.3 * (angle * 21.0).sin() + 0.2 * (angle * 47.0 + 1.0).sin();
+            HAIR.lerp(HAIR_LIGHT, 0.55 * streak + 0.2 * smooth_step(2.0, 11.0, p.y))
         }
     }
 }

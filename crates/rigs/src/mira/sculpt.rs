@@ -57,15 +57,15 @@ pub(super) fn skin(p: Vec3) -> f32 {
     d = join(d, cone(p, v(4.3, -4.6, 0.0), v(0.8, -7.75, 4.7), 1.1, 1.1), 2.6);
     d = join(d, ellipsoid(p, v(0.0, -7.95, 5.6), v(1.15, 1.1, 1.25)), 1.4);
     // Neck, wider towards the shoulders, with the two muscles that run to the collar bones.
-    let flare = ((-12.0 - p.y) / 5.0).clamp(0.0, 1.0);
-    let neck = cone(p, v(0.0, -4.5, -2.3), v(0.0, -18.0, -3.6), 2.75, 2.85) - 0.9 * flare * flare;
+    let flare = ((-11.5 - p.y) / 5.0).clamp(0.0, 1.0);
+    let neck = cone(p, v(0.0, -4.5, -2.3), v(0.0, -18.0, -3.6), 2.85, 2.95) - 0.9 * flare * flare;
     d = join(d, neck, 2.2);
-    d = join(d, cone(p, v(3.4, -6.5, -3.0), v(0.9, -16.5, -0.6), 0.3, 0.45), 2.0);
+    d = join(d, cone(p, v(2.6, -10.0, -2.4), v(0.9, -16.5, -0.7), 0.3, 0.5), 2.4);
     // Cheeks.
     d = join(d, ball(p, v(3.35, -2.75, 3.75), 2.45), 2.0);
     d = join(d, ball(p, v(4.85, -1.2, 2.2), 1.5), 2.6);
     // The muzzle that carries the lips, and the dip below the lower lip.
-    d = join(d, ellipsoid(p, v(0.0, -5.45, 4.3), v(2.7, 2.2, 2.75)), 1.6);
+    d = join(d, ellipsoid(p, v(0.0, -5.45, 4.25), v(2.7, 2.2, 2.62)), 1.8);
     d = carve(d, cone(p, v(0.0, -7.0, 7.75), v(1.5, -6.9, 7.0), 0.5, 0.4), 1.0);
     // Brow ridge, then the sockets, then the lids' bed around the eyeball.
     d = join(d, cone(p, v(1.5, 2.0, 6.0), v(4.5, 2.2, 4.5), 0.75, 0.7), 1.6);
@@ -83,12 +83,10 @@ fn nose(p: Vec3, face: f32) -> f32 {
     let mut d = join(face, bridge, 1.3);
     let tip = ellipsoid(p, v(0.0, -2.78, 7.98), v(0.68, 0.6, 0.72));
     d = join(d, tip, 1.0);
-    let wing = ellipsoid(p, v(0.78, -3.02, 7.15), v(0.4, 0.45, 0.66));
-    d = join(d, wing, 0.5);
+    let wing = ellipsoid(p, v(0.72, -2.98, 7.1), v(0.4, 0.42, 0.66));
+    d = join(d, wing, 0.75);
     let septum = cone(p, v(0.0, -3.1, 8.0), v(0.0, -3.55, 7.0), 0.27, 0.27);
     d = join(d, septum, 0.35);
-    let nostril = ellipsoid(p, v(0.44, -3.52, 7.42), v(0.22, 0.3, 0.4));
-    d = carve(d, nostril, 0.35);
     // Philtrum: a shallow groove between nose and lip.
     carve(d, cone(p, v(0.0, -3.9, 7.5), v(0.0, -4.85, 7.42), 0.2, 0.24), 0.4)
 }

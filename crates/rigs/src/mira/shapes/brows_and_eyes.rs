@@ -17,7 +17,9 @@ pub(super) fn add(all: &mut Collection) {
     let inner = body.at(1.3, 2.5, 2.3);
     let middle = body.at(3.2, 3.0, 2.3);
     let outer = body.at(4.9, 2.8, 2.4);
-    let whole = inner.clone().or(&middle).or(&outer);
+    let line = [(1.3, 2.5), (2.2, 2.75), (3.2, 3.0), (4.1, 3.05), (4.9, 2.8)];
+    let line = line.map(|(x, y)| body.landmark(super::on_face(x, y)));
+    let whole = body.around(&line, 2.1);
     let forehead = body.at(1.8, 5.0, 3.6);
     let socket = body.at(3.2, 1.75, 1.5);
     let glabella = body.at(0.45, 1.6, 1.5);

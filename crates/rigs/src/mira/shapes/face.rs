@@ -16,7 +16,7 @@ fn cheeks(all: &mut Collection) {
     let body = all.anatomy;
     let v = Vec3::new;
     let apple = body.at(3.5, -2.8, 2.6);
-    let hollow = body.at(3.9, -5.2, 2.9);
+    let hollow = body.at(3.6, -5.0, 3.1);
     let side = body.near(v(5.4, -4.2, 2.2), 2.6);
     let below_eye = body.at(3.3, -2.1, 1.4);
     let fold = body
@@ -30,7 +30,12 @@ fn cheeks(all: &mut Collection) {
     all.pair("cheekSquint", sculpt);
     let sculpt = all.sculpt().stroke(&apple, round(4.4)).stroke(&apple, Inflate(0.16));
     all.pair("cheekRaise", sculpt);
-    let sculpt = all.sculpt().stroke(&hollow, Inflate(1.0)).stroke(&side, Inflate(0.3));
+    let puffed = body.lips(1.8).times(|vertex| body.left(vertex, 1.0));
+    let sculpt = all
+        .sculpt()
+        .stroke(&body.at(3.5, -5.2, 3.6), Inflate(0.8))
+        .stroke(&side, Inflate(0.3))
+        .stroke(&puffed, Shift(v(0.0, 0.0, 0.22)));
     all.pair("cheekPuff", sculpt);
     let sculpt = all.sculpt().stroke(&hollow, Inflate(-0.65)).stroke(&side, Inflate(-0.2));
     all.pair("cheekSuck", sculpt);
@@ -87,7 +92,13 @@ fn jaw(all: &mut Collection) {
     let chin = body.at(0.0, -8.0, 1.9);
     let chin_side = body.at(1.5, -7.9, 1.6);
     let throat = body.near(v(0.0, -9.6, 3.6), 2.4);
-    let sculpt = all.sculpt().stroke(&hollow, Inflate(-0.3)).stroke(&masseter, Inflate(-0.12)).both_sides();
+    let corner = body.corner(2.0);
+    let sculpt = all
+        .sculpt()
+        .stroke(&hollow, Inflate(-0.3))
+        .stroke(&masseter, Inflate(-0.12))
+        .stroke(&corner, Shift(v(-0.22, 0.0, 0.06)))
+        .both_sides();
     all.centre("jawOpen", sculpt.stroke(&throat, Shift(v(0.0, 0.1, -0.2))));
     all.centre("jawForward", all.sculpt().stroke(&throat, Shift(v(0.0, 0.14, 0.1))));
     all.centre("jawBack", all.sculpt().stroke(&throat, Inflate(0.22)));

@@ -40,7 +40,7 @@ fn corners(all: &mut Collection) {
         .stroke(&corner, Shift(v(0.0, 0.62, -0.12)))
         .stroke(&tight, Shift(v(0.06, 0.16, -0.08)))
         .stroke(&lips, around(2.5))
-        .stroke(&upper, Inflate(-0.05))
+        .stroke(&lips, Shift(v(0.0, 0.0, -0.05)))
         .stroke(&apple, Shift(v(0.06, 0.34, 0.0)))
         .stroke(&apple, Inflate(0.22))
         .stroke(&fold, Inflate(-0.05))
@@ -88,7 +88,7 @@ fn corners(all: &mut Collection) {
     all.pair("cornerOut", all.sculpt().stroke(&corner, around(10.0)));
     all.pair("cornerForward", all.sculpt().stroke(&corner, Inflate(0.4)));
     all.pair("cornerBack", all.sculpt().stroke(&corner, Inflate(-0.3)));
-    let sculpt = all.sculpt().stroke(&tight, around(-3.0)).stroke(&lips, Inflate(-0.08));
+    let sculpt = all.sculpt().stroke(&tight, around(-3.0)).stroke(&lips, Shift(v(0.0, 0.0, -0.08)));
     all.pair("mouthTight", sculpt);
 }
 

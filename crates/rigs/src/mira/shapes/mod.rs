@@ -79,11 +79,6 @@ impl Anatomy<'_> {
         self.near(on_face(x, y), reach)
     }
 
-    /// Around both mirrored points.
-    pub fn at_both(&self, x: f32, y: f32, reach: f32) -> Mask {
-        self.around(&[self.landmark(on_face(x, y)), self.landmark(on_face(-x, y))], reach)
-    }
-
     /// 1 on her left, ½ in the middle, 0 on her right, over `width` cm.
     pub fn left(&self, vertex: usize, width: f32) -> f32 {
         smooth_step(-width, width, self.model.mesh.positions()[vertex].x)
