@@ -1,13 +1,16 @@
 //! What people look at: software-rendered pictures of characters, contact sheets, SVG plots and one
-//! self-contained HTML page. Start at [`raster`] for pictures. Nothing here opens a file or needs a GPU.
+//! self-contained HTML page. Start at [`raster`] for pictures, [`Sheet`] to arrange them,
+//! [`plot`] for diagrams and [`Page`] to join everything. Nothing here opens a file or needs a GPU.
 
 pub mod font;
 pub mod heat;
+pub mod html;
 pub mod picture;
 pub mod plot;
 pub mod raster;
 pub mod sheet;
 
 pub use heat::{HeatScale, Ramp};
+pub use html::{Page, Section, Table};
 pub use picture::Picture;
 pub use sheet::{Sheet, Theme};

@@ -214,6 +214,7 @@ pub fn format_number(value: f64, digits: usize) -> String {
     let digits = digits.clamp(1, 16);
     // Rounding first may carry into the next power: 9.99 to two digits is 10.
     let rounded: f64 = format!("{:.*e}", digits - 1, value).parse().unwrap_or(value);
+    let rounded = if rounded.is_finite() { rounded } else { value };
     if rounded == 0.0 {
         return "0".into();
     }
