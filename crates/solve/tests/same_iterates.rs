@@ -81,8 +81,12 @@ fn one_linear_pass_without_alpha_and_upper_bound_is_seol() {
         let rig = random_rig(&SyntheticRig::small(seed));
         let target = noisy_target(&rig, seed, 0.2);
         let prepared = InverseRig::prepare(&rig).expect("valid rig");
-        let settings =
-            InverseSettings { alpha: 0.0, passes: 1, upper: None, ..InverseSettings::with_method(Method::Linear) };
+        let settings = InverseSettings {
+            alpha: 0.0,
+            passes: 1,
+            upper: None,
+            ..InverseSettings::with_method(Method::Linear)
+        };
         let mut linear = prepared.solver(&settings).expect("valid settings");
         linear.solve(&target).expect("valid target");
         let mut seol = prepared.solver(&InverseSettings::with_method(Method::Seol)).expect("valid settings");

@@ -65,8 +65,12 @@ impl ShapeBlocks {
 
         let mut moving: Vec<u32> = (0..vertex_count as u32).filter(|v| !of_vertex(*v).is_empty()).collect();
         sort_along_a_curve(&mut moving, rig.neutral());
-        let mut blocks =
-            Self { blocks: Vec::new(), panels: Vec::new(), terms: Vec::new(), place: vec![PAD; vertex_count] };
+        let mut blocks = Self {
+            blocks: Vec::new(),
+            panels: Vec::new(),
+            terms: Vec::new(),
+            place: vec![PAD; vertex_count],
+        };
         for vertices in moving.chunks(BLOCK) {
             blocks.push(vertices, of_vertex);
         }

@@ -108,6 +108,21 @@ impl Descent {
         (along, inner(model, &self.active, &self.active))
     }
 
+    /// First and second derivative of the cost by one weight that is not tied.
+    pub(crate) fn slope_and_curvature(&mut self, model: &Model<'_>, shape: usize) -> (f64, f64) {
+        let plan = model.plan;
+        let (mut slope, mut curvature) = self.probe(model, shape);
+        if curvature <= model.zero_norm[shape] {
+            (slope, curvature) = (0.0, 0.0);
+        }
+        slope += plan.alpha;
+        if let Some(other) = plan.soft(shape) {
+            slope += plan.strength * (self.weights[shape] - self.weights[other]);
+            curvature += plan.strength;
+        }
+        (slope, curvature)
+    }
+
     /// The best place for one weight (both weights of a tied pair), the others fixed.
     pub(crate) fn propose(&mut self, model: &Model<'_>, shape: usize) -> Proposal {
         self.propose_with(model, shape, 0.0, 0.0)
@@ -124,21 +139,12 @@ impl Descent {
         if let Some(other) = model.plan.tied(shape) {
             return self.propose_tied(model, shape, other, extra_slope, extra_curvature);
         }
-        let plan = model.plan;
         let here = self.weights[shape];
-        let (along, mut norm) = self.probe(model, shape);
-        let mut slope = along + plan.alpha + extra_slope;
-        if norm <= model.zero_norm[shape] {
-            norm = 0.0;
-            slope = plan.alpha + extra_slope;
-        }
+        let (mut slope, mut norm) = self.slope_and_curvature(model, shape);
+        slope += extra_slope;
         norm += extra_curvature;
-        if let Some(other) = plan.soft(shape) {
-            slope += plan.strength * (here - self.weights[other]);
-            norm += plan.strength;
-        }
         let weight = if norm > 0.0 {
-            (here - slope / norm).clamp(0.0, plan.upper)
+            (here - slope / norm).clamp(0.0, model.plan.upper)
         } else if slope > 0.0 {
             0.0
         } else {
@@ -186,8 +192,7 @@ impl Descent {
         let cubic = inner(model, &single, &joint);
         let quartic = 0.5 * inner(model, &joint, &joint);
         (self.active, self.joint) = (single, joint);
-        let (step, change) =
-            least_quartic([slope, square, cubic, quartic], -here, model.plan.upper - here);
+        let (step, change) = least_quartic([slope, square, cubic, quartic], -here, model.plan.upper - here);
         let weight = (here + step).clamp(0.0, model.plan.upper);
         Proposal { weight, slope, gain: -change }
     }
@@ -213,7 +218,8 @@ impl Descent {
                 let product = model.table.product(term, &self.weights);
                 let change = product - self.products[term];
                 if change != 0.0 {
-                    self.objective += change * (self.residuals[term] + 0.5 * change * model.gram.at(term, term));
+                    self.objective +=
+                        change * (self.residuals[term] + 0.5 * change * model.gram.at(term, term));
                     self.products[term] = product;
                     add_scaled(&mut self.residuals, change, model.gram.row(term));
                 }

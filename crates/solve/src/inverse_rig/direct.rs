@@ -28,7 +28,12 @@ impl<'a> DirectRig<'a> {
 
     /// Weights of a target, `[m]`. Takes the settings of a coordinate descent on the whole rig or its
     /// linear part: `alpha`, `passes`, `order`, `seed` (as frame 0), `upper`, `max_level`.
-    pub fn solve(&self, target: &[Vec3], settings: &InverseSettings, mut watch: impl FnMut(Visit)) -> Vec<f64> {
+    pub fn solve(
+        &self,
+        target: &[Vec3],
+        settings: &InverseSettings,
+        mut watch: impl FnMut(Visit),
+    ) -> Vec<f64> {
         let level = match settings.method {
             Method::Linear => 1,
             _ => settings.max_level.unwrap_or(usize::MAX),
@@ -187,7 +192,8 @@ impl Frame<'_> {
             add(&mut dense, 1.0, deltas);
             -dot(&dense, &residual) / dot(&dense, &dense).sqrt()
         };
-        let free = |key: f64, shape: usize| if key > 0.0 { weights[shape] < upper } else { weights[shape] > 0.0 };
+        let free =
+            |key: f64, shape: usize| if key > 0.0 { weights[shape] < upper } else { weights[shape] > 0.0 };
         largest((0..weights.len()).filter(|s| left[*s]).filter_map(|shape| {
             let key = key(shape);
             (key != 0.0 && free(key, shape)).then_some((key.abs(), shape))
@@ -196,10 +202,14 @@ impl Frame<'_> {
 
     fn steepest(&self, weights: &[f64], upper: f64) -> Option<usize> {
         let residual = self.residual(weights);
-        let candidates = (0..weights.len()).map(|shape| (shape, dot(&self.phi(weights, shape), &residual) + self.alpha));
-        let feasible = candidates.filter(|(shape, slope)| {
-            if *slope > 0.0 { weights[*shape] > 0.0 } else { weights[*shape] < upper }
-        });
+        let candidates =
+            (0..weights.len()).map(|shape| (shape, dot(&self.phi(weights, shape), &residual) + self.alpha));
+        let feasible =
+            candidates.filter(
+                |(shape, slope)| {
+                    if *slope > 0.0 { weights[*shape] > 0.0 } else { weights[*shape] < upper }
+                },
+            );
         largest(feasible.map(|(shape, slope)| (slope.abs(), shape)))
     }
 

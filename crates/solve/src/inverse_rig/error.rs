@@ -17,7 +17,9 @@ pub enum InverseError {
         limit: usize,
     },
     /// A shape that moves nothing: its weight could be anything.
-    #[error("shape '{shape}' moves no vertex, so its weight cannot be solved; remove it, or hold empty shapes at zero")]
+    #[error(
+        "shape '{shape}' moves no vertex, so its weight cannot be solved; remove it, or hold empty shapes at zero"
+    )]
     ZeroShape {
         /// The shape.
         shape: String,
@@ -31,7 +33,9 @@ pub enum InverseError {
         want: usize,
     },
     /// A coordinate of the target that is NaN or infinite where the vertex counts.
-    #[error("vertex {vertex} of the target is not finite; give it weight 0 or treat such vertices as missing")]
+    #[error(
+        "vertex {vertex} of the target is not finite; give it weight 0 or treat such vertices as missing"
+    )]
     NonFinite {
         /// The vertex.
         vertex: usize,
@@ -99,6 +103,9 @@ pub enum InverseError {
         /// What is wrong with it.
         error: Box<InverseError>,
     },
+    /// Whoever watched a take asked to stop.
+    #[error("stopped")]
+    Stopped,
     /// The eigenvalues of the Gram matrix did not converge.
     #[error("the shapes' inner products have no eigenvalues: {0}")]
     Eigen(#[from] understudy_core::EigenError),

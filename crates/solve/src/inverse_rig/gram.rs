@@ -74,8 +74,8 @@ impl Gram {
             return false;
         }
         self.changed += changed;
-        let scratch = changed * Self::UPDATE_COST > vertex_count
-            || self.changed > Self::MAX_CHANGES * vertex_count;
+        let scratch =
+            changed * Self::UPDATE_COST > vertex_count || self.changed > Self::MAX_CHANGES * vertex_count;
         for vertex in 0..vertex_count {
             let (old, new) = (self.vertex_weights[vertex], weight(vertex));
             self.vertex_weights[vertex] = new;

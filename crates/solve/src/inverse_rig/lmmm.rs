@@ -7,7 +7,7 @@
 //! `c₁ = 2Σp_iq_i + α`, `c₂ = 2Σ(p_iλ_i + ‖q_i‖²)`, `c₄ = 2mΣσ(D_i)²`.
 //! `Σp_iq_i` and `Σ‖q_i‖²` come from the Gram matrix; only `Σp_iλ_i` needs the mesh.
 
-use super::blocks::{BLOCK, PAD, ShapeBlocks};
+use super::blocks::{PAD, ShapeBlocks};
 use super::descent::{Descent, Model};
 use super::kernels::offsets;
 use super::order::{Course, Stop};
@@ -86,7 +86,6 @@ impl Curvature {
             });
             extremes.collect::<Vec<_>>()
         };
-        debug_assert!(BLOCK <= 8, "lanes fit the block");
         let extremes = (0..shapes.blocks.len()).into_par_iter().flat_map_iter(block).collect();
         Self { extremes }
     }
@@ -106,7 +105,8 @@ impl Curvature {
         let plan = model.plan;
         let objective = |state: &Descent| state.squared_error(plan) + state.penalty(plan);
         let vertex_weights = model.gram.vertex_weights();
-        let spread: f64 = self.extremes.iter().map(|e| f64::from(vertex_weights[e.vertex as usize]) * e.spread()).sum();
+        let spread: f64 =
+            self.extremes.iter().map(|e| f64::from(vertex_weights[e.vertex as usize]) * e.spread()).sum();
         let quartic = 2.0 * state.weights.len() as f64 * spread;
         let mut current = objective(state);
         for iteration in 1..=Self::MAX_ITERATIONS {
@@ -199,9 +199,9 @@ fn extreme_eigenvalues(entries: impl Iterator<Item = (u32, u32, f64)>) -> (f64, 
     let mut component: Vec<usize> = (0..entries.len()).collect();
     for edge in 0..entries.len() {
         for earlier in 0..edge {
-            let touch = [entries[edge].0, entries[edge].1].iter().any(|shape| {
-                *shape == entries[earlier].0 || *shape == entries[earlier].1
-            });
+            let touch = [entries[edge].0, entries[edge].1]
+                .iter()
+                .any(|shape| *shape == entries[earlier].0 || *shape == entries[earlier].1);
             if touch && component[earlier] != component[edge] {
                 let (keep, replaced) = (component[edge], component[earlier]);
                 component.iter_mut().filter(|c| **c == replaced).for_each(|c| *c = keep);
@@ -223,7 +223,8 @@ fn extreme_eigenvalues(entries: impl Iterator<Item = (u32, u32, f64)>) -> (f64, 
         let mut shapes: Vec<u32> = members.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
         shapes.sort_unstable();
         shapes.dedup();
-        let place = |shape: u32| shapes.binary_search(&shape).expect("every shape of the component is listed");
+        let place =
+            |shape: u32| shapes.binary_search(&shape).expect("every shape of the component is listed");
         let n = shapes.len();
         let mut matrix = vec![0.0; n * n];
         for (a, b, value) in &members {
@@ -265,7 +266,9 @@ mod tests {
 
     #[test]
     fn separate_quartics_are_least_where_they_say() {
-        for (linear, square, quartic) in [(1.0, 2.0, 3.0), (-5.0, 0.1, 10.0), (2.0, 1.0, 0.0), (0.0, 1.0, 1.0)] {
+        for (linear, square, quartic) in
+            [(1.0, 2.0, 3.0), (-5.0, 0.1, 10.0), (2.0, 1.0, 0.0), (0.0, 1.0, 1.0)]
+        {
             let value = |v: f64| linear * v + square * v * v + quartic * v.powi(4);
             let best = least(linear, square, quartic);
             assert!(value(best) <= value(best + 1e-4) && value(best) <= value(best - 1e-4));

@@ -8,6 +8,7 @@
 //! reference: [`direct`]. Equations 10 and 13 of the paper lack a minus sign; see [`Solver`].
 
 mod blocks;
+mod curve;
 mod descent;
 pub mod direct;
 mod error;

@@ -208,7 +208,8 @@ impl Plan {
         table: &TermTable,
         gram: &Gram,
     ) -> Result<Self, InverseError> {
-        let bad = |name, value: f64, want| Err(InverseError::Setting { name, value: value.to_string(), want });
+        let bad =
+            |name, value: f64, want| Err(InverseError::Setting { name, value: value.to_string(), want });
         if !settings.alpha.is_finite() || settings.alpha < 0.0 {
             return bad("alpha", settings.alpha, "it must be finite and not negative");
         }
@@ -336,9 +337,8 @@ impl Plan {
             return Err(InverseError::Count { what: "start weights", got: start.len(), want: names.len() });
         }
         for (shape, value) in start.iter().enumerate() {
-            let bad = |problem| {
-                Err(InverseError::Start { shape: names[shape].clone(), value: *value, problem })
-            };
+            let bad =
+                |problem| Err(InverseError::Start { shape: names[shape].clone(), value: *value, problem });
             if !(0.0..=self.upper).contains(value) || !value.is_finite() {
                 return bad("it is outside the box");
             }

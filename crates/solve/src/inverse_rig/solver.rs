@@ -4,14 +4,14 @@ use super::InverseRig;
 use super::descent::{Descent, Model};
 use super::error::InverseError;
 use super::gram::Gram;
-use super::kernels::project;
+use super::kernels::{offsets, project};
 use super::lmmm::LmmmScratch;
 use super::order::{Course, Sequence, Stop, Visit};
 use super::ridge::Spectrum;
 use super::settings::{Method, Missing, Plan};
 use serde::Serialize;
 use std::sync::Arc;
-use understudy_core::Vec3;
+use understudy_core::{DVec3, Vec3};
 
 /// How a solve went.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -31,19 +31,30 @@ pub struct SolveReport {
     pub cardinality: usize,
 }
 
-/// The Gram matrix: the rig's, or one of our own once a frame had holes.
+/// The Gram matrix: the rig's, or our own copy while a frame has holes.
 #[derive(Debug, Clone)]
-enum Table<'a> {
-    Shared(&'a Gram),
-    Own(Box<Gram>),
+struct Table<'a> {
+    shared: &'a Gram,
+    own: Option<Box<Gram>>,
+    holes: bool,
 }
 
 impl Table<'_> {
     fn get(&self) -> &Gram {
-        match self {
-            Self::Shared(gram) => gram,
-            Self::Own(gram) => gram,
+        match &self.own {
+            Some(own) if self.holes => own,
+            _ => self.shared,
         }
+    }
+
+    /// Our own copy; it begins as the rig's, and goes on from the last frame while frames have holes.
+    fn get_own(&mut self) -> &mut Gram {
+        let begun = std::mem::replace(&mut self.holes, true);
+        let own = self.own.get_or_insert_with(|| Box::new(self.shared.clone()));
+        if !begun {
+            own.as_mut().clone_from(self.shared);
+        }
+        own
     }
 }
 
@@ -57,8 +68,9 @@ pub struct Solver<'a> {
     gram: Table<'a>,
     zero_norm: Arc<Vec<f64>>,
     spectrum: Option<Arc<Spectrum>>,
+    whole_spectrum: Option<Arc<Spectrum>>,
     sequence: Sequence,
-    pub(super) state: Descent,
+    state: Descent,
     projection: Vec<f64>,
     coordinates: Vec<f64>,
     lmmm: Option<LmmmScratch>,
@@ -80,8 +92,9 @@ impl<'a> Solver<'a> {
         });
         Ok(Self {
             rig,
-            gram: Table::Shared(&rig.gram),
+            gram: Table { shared: &rig.gram, own: None, holes: false },
             zero_norm: Arc::new(rig.zero_norms()),
+            whole_spectrum: spectrum.clone(),
             spectrum,
             sequence: Sequence::new(shapes),
             state: Descent::new(&rig.table, plan.count),
@@ -146,25 +159,71 @@ impl<'a> Solver<'a> {
             return Err(InverseError::VertexCount { got: target.len(), want });
         }
         let base = self.rig.gram.vertex_weights();
-        let hole = |vertex: &usize| base[*vertex] > 0.0 && !target[*vertex].is_finite();
-        if let Some(vertex) = (0..want).find(hole) {
-            if self.plan.missing == Missing::Refuse {
+        let seen = |vertex: usize| base[vertex] > 0.0 && target[vertex].is_finite();
+        let hole = (0..want).find(|vertex| base[*vertex] > 0.0 && !target[*vertex].is_finite());
+        let changed = match hole {
+            Some(vertex) if self.plan.missing == Missing::Refuse => {
                 return Err(InverseError::NonFinite { vertex });
             }
-            if (0..want).all(|vertex| base[vertex] == 0.0 || !target[vertex].is_finite()) {
-                return Err(InverseError::NothingSeen);
+            Some(_) if !(0..want).any(seen) => return Err(InverseError::NothingSeen),
+            Some(_) => {
+                let weight = |vertex: usize| if seen(vertex) { base[vertex] } else { 0.0 };
+                self.gram.get_own().reweight(&self.rig.shapes, weight)
             }
-            if let Table::Shared(gram) = self.gram {
-                self.gram = Table::Own(Box::new(gram.clone()));
-            }
-        }
-        if let Table::Own(gram) = &mut self.gram {
-            let weight = |vertex: usize| if target[vertex].is_finite() { base[vertex] } else { 0.0 };
-            if gram.reweight(&self.rig.shapes, weight) && self.spectrum.is_some() {
-                self.spectrum = Some(Arc::new(Spectrum::new(gram, self.rig.shape_count())?));
-            }
+            None => std::mem::replace(&mut self.gram.holes, false),
+        };
+        if changed && self.spectrum.is_some() {
+            self.spectrum = Some(Arc::new(Spectrum::new(self.gram.get(), self.rig.shape_count())?));
         }
         Ok(())
+    }
+
+    /// Takes the next frame as the first: what it gives then depends on nothing before it.
+    pub(super) fn forget_holes(&mut self) {
+        if self.gram.holes {
+            self.gram.holes = false;
+            self.spectrum = self.whole_spectrum.clone();
+        }
+    }
+
+    /// `ω` without the present holes, `[V]`.
+    pub(super) fn seen_weights(&self) -> &[f32] {
+        self.gram.get().vertex_weights()
+    }
+
+    /// The posed mesh of the last solve, with the terms that it knew, `[V]` cm.
+    pub(super) fn reconstruct(&self) -> Vec<Vec3> {
+        let mut moved = vec![[0.0; 3]; self.rig.vertex_count()];
+        offsets(&self.rig.shapes, &self.state.products, &mut moved);
+        let place = |(from, by): (&Vec3, &[f64; 3])| (from.as_dvec3() + DVec3::from(*by)).as_vec3();
+        self.rig.neutral.iter().zip(&moved).map(place).collect()
+    }
+
+    /// Number of terms that a solve knows.
+    pub(super) fn term_count(&self) -> usize {
+        self.plan.count
+    }
+
+    /// The projection of the last target, `[term_count]`.
+    pub(super) fn projection(&self) -> &[f64] {
+        &self.projection
+    }
+
+    /// Remembers a projection that was made elsewhere.
+    pub(super) fn keep_projection(&mut self, projection: Vec<f64>) {
+        self.projection = projection;
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The state at given weights of a frame that [`Self::see`] has seen.
+    pub(super) fn state_at(&self, weights: &[f64], projection: &[f64], energy: f64) -> Descent {
+        let mut state = Descent::new(&self.rig.table, self.plan.count);
+        state.weights.copy_from_slice(weights);
+        state.begin(&self.model(), projection, energy);
+        state
     }
 
     /// `‖b̂‖² = Σ ω_v ‖target_v − neutral_v‖²` over the vertices that count.
@@ -178,12 +237,7 @@ impl<'a> Solver<'a> {
     }
 
     pub(super) fn model(&self) -> Model<'_> {
-        Model {
-            table: &self.rig.table,
-            gram: self.gram.get(),
-            plan: &self.plan,
-            zero_norm: &self.zero_norm,
-        }
+        Model { table: &self.rig.table, gram: self.gram.get(), plan: &self.plan, zero_norm: &self.zero_norm }
     }
 
     /// Solves from a projection `c`, `[count]`, and `‖b̂‖²`. The target itself is needed by LMMM alone.
@@ -197,8 +251,7 @@ impl<'a> Solver<'a> {
     ) -> SolveReport {
         let plan = self.plan.clone();
         let gram = self.gram.get();
-        let model =
-            Model { table: &self.rig.table, gram, plan: &plan, zero_norm: &self.zero_norm };
+        let model = Model { table: &self.rig.table, gram, plan: &plan, zero_norm: &self.zero_norm };
         let state = &mut self.state;
         match start {
             Some(start) => state.weights.copy_from_slice(start),
@@ -216,15 +269,11 @@ impl<'a> Solver<'a> {
             Method::Quartic | Method::Linear | Method::Seol => {
                 self.sequence.run(&model, state, projection, self.frame, watch)
             }
-            Method::Joshi | Method::Cetinaslan => {
-                Course { stop: Stop::ClosedForm, passes: 0, visits: 0 }
-            }
+            Method::Joshi | Method::Cetinaslan => Course { stop: Stop::ClosedForm, passes: 0, visits: 0 },
             Method::Lmmm => {
                 let scratch = self.lmmm.as_mut().expect("made with the solver");
                 let (shapes, neutral) = (&self.rig.shapes, &self.rig.neutral);
-                self.rig.curvature().run(
-                    &model, shapes, neutral, target, projection, energy, state, scratch,
-                )
+                self.rig.curvature().run(&model, shapes, neutral, target, projection, energy, state, scratch)
             }
         };
         self.frame += 1;

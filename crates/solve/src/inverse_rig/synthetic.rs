@@ -26,7 +26,15 @@ impl SyntheticRig {
     /// The size of the paper's characters Ada, Jesse and Vivian (its Table 1): 10,000 vertices, 102 shapes
     /// and 185/130/50 correctives.
     pub fn paper() -> Self {
-        Self { vertices: 10_000, shapes: 102, pairs: 185, triples: 130, quadruples: 50, radius: (2.0, 8.0), seed: 1 }
+        Self {
+            vertices: 10_000,
+            shapes: 102,
+            pairs: 185,
+            triples: 130,
+            quadruples: 50,
+            radius: (2.5, 11.0),
+            seed: 1,
+        }
     }
 
     /// A rig for tests: quartic, with shapes that overlap a lot.
@@ -56,7 +64,9 @@ pub fn random_rig(size: &SyntheticRig) -> BlendshapeRig {
         let mut tries = 0;
         while made < count && size.shapes >= level {
             tries += 1;
-            let Some(list) = draw_overlapping(&mut random, &fields, level, tries > 100 * count) else { continue };
+            let Some(list) = draw_overlapping(&mut random, &fields, level, tries > 100 * count) else {
+                continue;
+            };
             // A small rig may have fewer combinations than asked for: then one is corrected twice.
             if correctives.iter().any(|c| c.shapes == list) && tries < 200 * count {
                 continue;

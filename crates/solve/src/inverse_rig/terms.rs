@@ -52,7 +52,15 @@ impl TermTable {
         for uses in &of_shape {
             use_start.push(use_start.last().expect("starts at 0") + uses.len() as u32);
         }
-        Self { shape_count, level_ends, factor_start, factors, use_start, uses: of_shape.concat(), correctives }
+        Self {
+            shape_count,
+            level_ends,
+            factor_start,
+            factors,
+            use_start,
+            uses: of_shape.concat(),
+            correctives,
+        }
     }
 
     /// `m`.
@@ -115,7 +123,8 @@ mod tests {
     #[test]
     fn terms_are_sorted_by_level_and_known_from_both_sides() {
         let shape = |name: &str| Shape { name: name.into(), deltas: SparseDeltas::default() };
-        let corrective = |shapes: &[u32]| Corrective { shapes: shapes.into(), deltas: SparseDeltas::default() };
+        let corrective =
+            |shapes: &[u32]| Corrective { shapes: shapes.into(), deltas: SparseDeltas::default() };
         let rig = BlendshapeRig::new(
             vec![Vec3::ZERO],
             ["a", "b", "c", "d"].map(shape).into(),

@@ -1,0 +1,66 @@
+//! A prepared solver allocates nothing per frame, whatever the method and order. Counted by the allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use understudy_core::Vec3;
+use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
+use understudy_solve::inverse_rig::{InverseRig, InverseSettings, Method, Missing, Order, Symmetry};
+
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator; we only count.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn frames_are_solved_in_the_buffers_that_were_made() {
+    let rig = random_rig(&SyntheticRig::small(3));
+    let take = random_take(rig.shapes().len(), 40, 1);
+    let mut targets = vec![vec![Vec3::ZERO; rig.neutral().len()]; 40];
+    take.iter().zip(&mut targets).for_each(|(weights, target)| rig.evaluate(weights, target));
+    let prepared = InverseRig::prepare(&rig).expect("valid rig");
+    let name = |shape: usize| rig.shapes()[shape].name.clone();
+    let mut all: Vec<InverseSettings> = Method::ALL.map(InverseSettings::with_method).into();
+    all.extend(Order::ALL.map(|order| InverseSettings { order, ..Default::default() }));
+    all.push(InverseSettings { missing: Missing::Ignore, ..Default::default() });
+    for symmetry in [Symmetry::Tied, Symmetry::Soft(3.0)] {
+        all.push(InverseSettings {
+            symmetric: vec![[name(0), name(1)]],
+            exclusive: vec![vec![name(2), name(3), name(4)]],
+            symmetry,
+            ..Default::default()
+        });
+    }
+    for settings in all {
+        let mut solver = prepared.solver(&settings).expect("valid settings");
+        let holes = settings.missing == Missing::Ignore;
+        if holes {
+            targets.iter_mut().enumerate().for_each(|(t, target)| target[t % 7] = Vec3::NAN);
+        }
+        // A frame with holes makes the solver copy the table: once.
+        solver.solve(&targets[0]).expect("valid target");
+        let before = COUNT.load(Ordering::Relaxed);
+        for target in &targets {
+            solver.solve(target).expect("valid target");
+        }
+        assert_eq!(COUNT.load(Ordering::Relaxed), before, "{settings:?}");
+        if holes {
+            take.iter().zip(&mut targets).for_each(|(weights, target)| rig.evaluate(weights, target));
+        }
+    }
+}
