@@ -24,7 +24,7 @@ pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseD
 pub use clip::{Clip, ClipError, Curve, Interpolation, Key, SampledClip};
 pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
 pub use eigen::{EigenError, SymmetricEigen};
-pub use glam::{Affine3A, EulerRot, Mat3, Quat, Vec2, Vec3, Vec3A};
+pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Quat, Vec2, Vec3, Vec3A};
 pub use joint_clip::JointClip;
 pub use mesh::{Adjacency, Face, Mesh, MeshError, MeshParts, Segments};
 pub use random::Random;

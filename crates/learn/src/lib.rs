@@ -4,6 +4,7 @@
 //! Start at [`body::Plan`] for the body twin (METHODS M1). Dense networks train on the CPU in [`dense`],
 //! one network a thread.
 
+pub mod baselines;
 pub mod body;
 pub mod dense;
 mod matrix;

@@ -1,8 +1,7 @@
-//! For tests only: named tolerances, the gradient checker, the best that linear methods can do, and
+//! For tests only: named tolerances, the gradient checker, and
 //! where shared data lies.
 
 pub mod gradient;
-pub mod linear_fit;
 
 use std::path::PathBuf;
 

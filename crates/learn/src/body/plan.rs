@@ -80,7 +80,7 @@ pub struct Plan {
 }
 
 /// How one group went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupReport {
     /// Name of its bone.
     pub bone: String,

@@ -30,7 +30,7 @@ impl Default for TrainSettings {
 }
 
 /// How training went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainReport {
     /// Epochs run.
     pub epochs: usize,
@@ -43,7 +43,7 @@ pub struct TrainReport {
 }
 
 /// Why training ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// All epochs done.
