@@ -6,6 +6,7 @@
 
 pub mod constraints;
 pub mod deformers;
+pub mod film;
 pub mod mira;
 pub mod modeling;
 pub mod probe;

@@ -1,7 +1,7 @@
 //! Eyelids that travel on an arc around the eyeball and never enter it. Works in the frame of the head,
 //! before or after skinning, so that head and jaw may do what they like.
 
-use super::driver::{Driver, RigSize, VertexWeights, check_finite, check_positive, unknown};
+use super::driver::{Driver, RigSize, VertexWeights, check_positive, unknown};
 use crate::constraints::twist_angle;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
@@ -82,7 +82,8 @@ impl EyelidSlide {
     }
 
     /// Lets lids stop where they meet: a vertex of eye number `eye` turns no further than `closed`
-    /// degrees (positive a most, negative a least), however many lids and gazes add up.
+    /// degrees (positive a most, negative a least; zero is an error), however many lids and gazes add
+    /// up. The gaze moves a lid only as far as it is open.
     pub fn stop_at(mut self, eye: usize, closed: &[(u32, f32)]) -> Result<Self, RigError> {
         let eyes = self.eyes.len();
         let Some(prepared) = self.eyes.get_mut(eye) else {
@@ -91,7 +92,7 @@ impl EyelidSlide {
         for &(vertex, degrees) in closed {
             let place = prepared.vertices.binary_search(&vertex);
             let place = place.map_err(|_| unknown("eyelids", format!("stop of vertex {vertex}")))?;
-            check_finite("eyelids", &format!("stop of vertex {vertex}"), degrees)?;
+            check_positive("eyelids", &format!("size of the stop of vertex {vertex}"), degrees.abs())?;
             prepared.stops.push((place as u32, degrees.to_radians()));
         }
         Ok(self)
@@ -178,15 +179,22 @@ impl PreparedEye {
                 pitches[place as usize] += amount * turn;
             }
         }
+        // The gaze has its say on a lid as far as the lid is open.
+        let yaws_and_openness = yaws;
+        yaws_and_openness.clear();
+        yaws_and_openness.resize(self.vertices.len(), Vec3::new(0.0, 1.0, 0.0));
+        for &(place, stop) in &self.stops {
+            let closed = (pitches[place as usize] / stop).clamp(0.0, 1.0);
+            yaws_and_openness[place as usize].y = 1.0 - closed;
+        }
         for &(place, share) in &self.pitch {
-            pitches[place as usize] += pitch * share;
+            pitches[place as usize] += pitch * share * yaws_and_openness[place as usize].y;
         }
         for &(place, stop) in &self.stops {
             let turn = &mut pitches[place as usize];
             *turn = if stop >= 0.0 { turn.min(stop) } else { turn.max(stop) };
         }
-        yaws.clear();
-        yaws.resize(self.vertices.len(), Vec3::ZERO);
+        let yaws = yaws_and_openness;
         for &(place, share) in &self.yaw {
             yaws[place as usize].x += yaw * share;
         }
@@ -378,8 +386,9 @@ mod tests {
         let slide = slide.stop_at(0, &closed).expect("lid vertices");
         let rig = rig(mesh, vec![Box::new(slide)]);
         let edge = (COLUMNS / 2) as usize;
-        for (look, elevation) in [(20.0, -25.0), (-20.0, -15.0)] {
-            let vertex = pose(&rig, &[("a", 1.0), ("look_x", look)])[edge];
+        // Shut, the gaze does nothing; half open, half of its share; beyond shut, nothing more.
+        for (blink, look, elevation) in [(1.0, 20.0, -25.0), (1.0, -20.0, -25.0), (0.5, 20.0, -7.5)] {
+            let vertex = pose(&rig, &[("a", blink), ("look_x", look)])[edge];
             assert!((elevation_degrees(vertex, CENTRE, Vec3::X, Vec3::Z) - elevation).abs() < 1e-2);
         }
         let slide = EyelidSlide::new(vec![eye(true)], lid().positions(), &size(&lid())).expect("fits");

@@ -1,0 +1,172 @@
+//! Looks at the film rigs on real meshes: rest, poses and clips of `ict` and `human` as PNG sheets.
+//! `cargo run -p understudy-rigs --example look_film -- FOLDER [face|body]…`; needs the shared data.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use understudy_core::{Controls, Vec3};
+use understudy_report::Picture;
+use understudy_report::raster::{Actor, Camera, Ground, RenderSettings, render};
+use understudy_rigs::film::{self, FaceHints};
+use understudy_rigs::{Rig, RigPose, StackRig};
+
+type Changes = &'static [(&'static str, f32)];
+
+const FACES: [(&str, Changes); 16] = [
+    ("rest", &[]),
+    ("jaw", &[("jawOpen", 1.0)]),
+    ("blink", &[("eyeBlink_L", 1.0), ("eyeBlink_R", 0.5)]),
+    (
+        "shut and squint",
+        &[("eyeBlink_L", 1.0), ("eyeSquint_L", 1.0), ("eyeBlink_R", 1.0), ("eyeLookDown_R", 1.0)],
+    ),
+    (
+        "smile",
+        &[
+            ("mouthSmile_L", 1.0),
+            ("mouthSmile_R", 1.0),
+            ("cheekSquint_L", 0.7),
+            ("cheekSquint_R", 0.7),
+            ("eyeSquint_L", 0.6),
+            ("eyeSquint_R", 0.6),
+        ],
+    ),
+    (
+        "laugh",
+        &[
+            ("mouthSmile_L", 1.0),
+            ("mouthSmile_R", 1.0),
+            ("jawOpen", 0.6),
+            ("eyeSquint_L", 0.8),
+            ("eyeSquint_R", 0.8),
+        ],
+    ),
+    (
+        "surprise",
+        &[
+            ("browInnerUp_L", 1.0),
+            ("browInnerUp_R", 1.0),
+            ("browOuterUp_L", 1.0),
+            ("browOuterUp_R", 1.0),
+            ("eyeWide_L", 1.0),
+            ("eyeWide_R", 1.0),
+            ("jawOpen", 0.5),
+        ],
+    ),
+    (
+        "anger",
+        &[
+            ("browDown_L", 1.0),
+            ("browDown_R", 1.0),
+            ("noseSneer_L", 1.0),
+            ("noseSneer_R", 1.0),
+            ("mouthFrown_L", 0.8),
+            ("mouthFrown_R", 0.8),
+        ],
+    ),
+    ("closed", &[("jawOpen", 1.0), ("mouthClose", 1.0)]),
+    ("zip", &[("jawOpen", 0.5), ("lips_zip_l", 0.6), ("lips_zip_r", 0.6)]),
+    ("half zip", &[("jawOpen", 0.5), ("lips_zip_l", 0.8)]),
+    ("pucker", &[("mouthPucker", 1.0), ("mouthFunnel", 0.5)]),
+    ("gaze", &[("eye_l.yaw", 25.0), ("eye_r.yaw", 25.0), ("eye_l.pitch", -15.0), ("eye_r.pitch", -15.0)]),
+    ("down", &[("eyeLookDown_L", 1.0), ("eyeLookDown_R", 1.0), ("head.nod", 10.0)]),
+    ("squash", &[("squash", -1.0), ("jawOpen", 0.4), ("eyeBlink_L", 0.7)]),
+    ("stretch", &[("squash", 1.0), ("head.turn", 35.0), ("twist", 0.6), ("jawOpen", 0.7)]),
+];
+
+fn evaluate(rig: &StackRig, controls: &Controls) -> Result<Vec<Vec3>, Box<dyn Error>> {
+    let mut pose = RigPose::default();
+    rig.evaluate(controls, &mut pose)?;
+    Ok(pose.vertices)
+}
+
+fn shot(rig: &StackRig, vertices: &[Vec3], camera: &Camera, size: (usize, usize)) -> Picture {
+    let mut actor = Actor::new(rig.mesh().faces(), vertices);
+    if let Some(colours) = rig.colours() {
+        actor = actor.colours(colours);
+    }
+    let settings =
+        RenderSettings { width: size.0, height: size.1, ground: Ground::None, ..RenderSettings::default() };
+    render(&[actor], camera, &settings)
+}
+
+fn sheet(pictures: &[Picture], columns: usize) -> Picture {
+    let (width, height) = (pictures[0].width(), pictures[0].height());
+    let mut sheet = Picture::new(width * columns, height * pictures.len().div_ceil(columns), [255; 4]);
+    for (index, picture) in pictures.iter().enumerate() {
+        sheet.paste(picture, index % columns * width, index / columns * height);
+    }
+    sheet
+}
+
+/// Poses seen from one camera.
+fn poses(
+    rig: &StackRig,
+    poses: &[(&str, Changes)],
+    yaw: f32,
+    size: (usize, usize),
+) -> Result<Vec<Picture>, Box<dyn Error>> {
+    let (low, high) = rig.mesh().bounds();
+    let camera = Camera::framing(low, high, yaw, 5.0, size.0 as f32 / size.1 as f32);
+    let picture = |(_, changes): &(&str, Changes)| {
+        let controls = rig.specs().with(changes.iter().copied())?;
+        Ok(shot(rig, &evaluate(rig, &controls)?, &camera, size))
+    };
+    poses.iter().map(picture).collect()
+}
+
+/// Eight moments of a clip.
+fn frames(rig: &StackRig, clip: &str, yaw: f32, size: (usize, usize)) -> Result<Picture, Box<dyn Error>> {
+    let clip = rig.find_clip(clip).ok_or("no such clip")?;
+    let sampled = clip.sample(rig.specs(), 24.0)?;
+    let moments = (0..8).map(|i| evaluate(rig, &sampled.at(clip.duration * i as f32 / 7.0)));
+    let moments = moments.collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<Vec3> = moments.iter().flatten().copied().collect();
+    let camera = Camera::framing_points(&all, yaw, 8.0, size.0 as f32 / size.1 as f32);
+    let pictures: Vec<Picture> = moments.iter().map(|vertices| shot(rig, vertices, &camera, size)).collect();
+    Ok(sheet(&pictures, 4))
+}
+
+fn data() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("UNDERSTUDY_DATA").map_or(beside, PathBuf::from)
+}
+
+fn look_at_face(folder: &Path, close: bool) -> Result<(), Box<dyn Error>> {
+    let real = understudy_io::real::ict(&data().join("ict-facekit/face.npz"))?;
+    let rig = film::face("ict", real.mesh, real.shapes, &FaceHints::ict(real.landmarks))?;
+    let size = (300, 380);
+    if close {
+        let camera = Camera::framing(Vec3::new(-6.0, 0.5, 5.0), Vec3::new(6.0, 6.5, 12.0), 15.0, 0.0, 1.6);
+        let pictures = FACES[..8].iter().map(|(_, changes)| {
+            let controls = rig.specs().with(changes.iter().copied())?;
+            Ok(shot(&rig, &evaluate(&rig, &controls)?, &camera, (560, 350)))
+        });
+        let pictures = pictures.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+        std::fs::write(folder.join("ict_close.png"), sheet(&pictures, 3).to_png())?;
+        return Ok(());
+    }
+    for (name, yaw) in [("front", 0.0), ("three_quarter", 40.0)] {
+        let pictures = poses(&rig, &FACES, yaw, size)?;
+        std::fs::write(folder.join(format!("ict_{name}.png")), sheet(&pictures, 4).to_png())?;
+    }
+    for clip in rig.clips() {
+        let picture = frames(&rig, &clip.name, 20.0, (260, 330))?;
+        std::fs::write(folder.join(format!("ict_{}.png", clip.name)), picture.to_png())?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("usage: look_film FOLDER [face|body|close]…")?);
+    let wanted: Vec<String> = arguments.collect();
+    let wants = |what: &str| wanted.is_empty() || wanted.iter().any(|w| w == what);
+    std::fs::create_dir_all(&folder)?;
+    if wants("face") {
+        look_at_face(&folder, false)?;
+    }
+    if wants("close") {
+        look_at_face(&folder, true)?;
+    }
+    Ok(())
+}
