@@ -1,0 +1,6 @@
+//! Fuzzes `targets::blendshape_npz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::blendshape_npz(bytes);
+});

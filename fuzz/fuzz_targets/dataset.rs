@@ -1,0 +1,6 @@
+//! Fuzzes `targets::dataset`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::dataset(bytes);
+});

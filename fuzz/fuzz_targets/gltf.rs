@@ -1,0 +1,6 @@
+//! Fuzzes `targets::gltf`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::gltf(bytes);
+});

@@ -1,0 +1,6 @@
+//! Fuzzes `targets::live_link`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::live_link(bytes);
+});
