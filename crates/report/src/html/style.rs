@@ -49,10 +49,10 @@ th{font-size:.82rem;font-weight:600;color:var(--muted);border-bottom-color:var(-
 .row{display:flex;flex-wrap:wrap;gap:1.4rem;align-items:flex-start;margin:1rem 0}
 figure{margin:0;min-width:0;max-width:100%}
 .row:not(.single) figure{flex:0 1 auto}
-.drawing{flex:1 1 22rem!important;max-width:44rem}
+.row figure.drawing{flex:1 1 24rem;max-width:40rem;overflow-x:auto}
 figure img,figure svg{display:block;max-width:100%;height:auto}
 figure img{border-radius:8px}
-.drawing svg{width:100%}
+.drawing svg{width:100%;min-width:22rem}
 figcaption{margin-top:.5rem;max-width:46rem;font-size:.86rem;color:var(--muted)}
 footer{padding-top:1.6rem;padding-bottom:3rem;color:var(--muted);font-size:.85rem}
 @media(max-width:40rem){header{padding-top:1.6rem}header,nav,main,footer{padding-left:.8rem;padding-right:.8rem}\

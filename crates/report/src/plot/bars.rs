@@ -106,9 +106,9 @@ impl BarChart {
                 rectangle(out, &Look::new(series).fill(), left, y + 1.0, (right - left).max(1.0), BAR - 2.0);
                 let label = format_number(value, 3);
                 if value < base {
-                    text(out, "muted end", left - 4.0, y + 12.0, &label);
+                    text(out, "muted halo end", left - 4.0, y + 12.0, &label);
                 } else {
-                    text(out, "muted", right + 4.0, y + 12.0, &label);
+                    text(out, "muted halo", right + 4.0, y + 12.0, &label);
                 }
             }
         }

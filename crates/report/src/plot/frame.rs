@@ -5,7 +5,7 @@ use super::svg::{DASHES, PALETTE, number, rule, shorten, text, text_width};
 use std::fmt::Write;
 
 /// Free space around everything, CSS pixels.
-const MARGIN: f64 = 12.0;
+pub(super) const MARGIN: f64 = 12.0;
 
 /// Height of a line of text.
 const LINE: f64 = 18.0;
@@ -248,10 +248,10 @@ pub(super) fn label_room(axis: &Axis, count: usize) -> f64 {
 
 /// A note on values that could not be drawn; `None` when there were none.
 pub(super) fn left_out(count: usize, log: bool) -> Option<String> {
-    let what = if log { "not numbers or not above zero" } else { "not numbers" };
+    let zero = if log { " or not above zero" } else { "" };
     match count {
         0 => None,
-        1 => Some(format!("1 value is left out: {what}")),
-        _ => Some(format!("{count} values are left out: {what}")),
+        1 => Some(format!("1 value is left out: not a number{zero}")),
+        _ => Some(format!("{count} values are left out: not numbers{zero}")),
     }
 }

@@ -124,6 +124,7 @@ impl Plot for Histogram {
         }
         frame.x_axis(&mut out, &axis, false);
         let mut used: Vec<(f64, f64, f64)> = Vec::new();
+        let mut labels = Vec::new();
         for (name, value) in &self.marks {
             let place = axis.place(*value);
             if !(0.0..=1.0).contains(&place) {
@@ -140,7 +141,11 @@ impl Plot for Histogram {
                 y += 15.0;
             }
             used.push((left, left + wide, y));
-            text(&mut out, "", left, y, &label);
+            labels.push((left, y, label));
+        }
+        // After all lines, so that no line runs through a label.
+        for (left, y, label) in &labels {
+            text(&mut out, "halo", *left, *y, label);
         }
         (out, width, height)
     }

@@ -213,7 +213,7 @@ mod tests {
         let svg = LinePlot::new("t").series(series).to_svg();
         let path = svg.split("class=\"line s0\"").nth(2).expect("the line, after the legend's");
         assert_eq!(path.split("/>").next().map(|p| p.matches('M').count()), Some(2));
-        assert!(svg.contains("1 value is left out: not numbers"));
+        assert!(svg.contains("1 value is left out: not a number"));
     }
 
     #[test]

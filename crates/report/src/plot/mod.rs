@@ -39,22 +39,24 @@ pub trait Plot {
     #[doc(hidden)]
     fn wrap(&self, alone: bool) -> String {
         let (body, width, height) = self.draw();
-        let (namespace, style, paper) = if alone {
+        let (namespace, style, paper, left) = if alone {
             let paper = format!("<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>");
-            (" xmlns=\"http://www.w3.org/2000/svg\"", svg::style_alone(), paper)
+            (" xmlns=\"http://www.w3.org/2000/svg\"", svg::style_alone(), paper, 0.0)
         } else {
-            ("", String::new(), String::new())
+            // Flush with the text of the page.
+            ("", String::new(), String::new(), frame::MARGIN)
         };
+        let across = width - left;
         format!(
-            "<svg{namespace} class=\"plot\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             role=\"img\" aria-label=\"{}\">{style}{paper}{body}</svg>\n",
+            "<svg{namespace} class=\"plot\" viewBox=\"{left} 0 {across} {height}\" width=\"{across}\" \
+             height=\"{height}\" role=\"img\" aria-label=\"{}\">{style}{paper}{body}</svg>\n",
             escape(&self.description())
         )
     }
 }
 
 /// Size of a plot unless told otherwise, in CSS pixels.
-pub(crate) const DEFAULT_SIZE: (f64, f64) = (640.0, 340.0);
+pub(crate) const DEFAULT_SIZE: (f64, f64) = (520.0, 320.0);
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -22,13 +22,14 @@ const STYLE_SHAPE: &str = "\
 .plot .title{font-size:14px;font-weight:600}\
 .plot .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}\
 .plot .rule{stroke-width:1;shape-rendering:crispEdges}\
+.plot .halo{paint-order:stroke;stroke-width:4;stroke-linejoin:round}\
 .plot .end{text-anchor:end}.plot .middle{text-anchor:middle}";
 
 /// Rules for one scheme: paper, ink, muted ink, grid, axis, and the series by number.
 fn colours([paper, ink, muted, grid, axis]: [&str; 5], series: impl Fn(usize) -> String) -> String {
     let mut out = format!(
         ".plot .paper{{fill:{paper}}}.plot text{{fill:{ink}}}.plot .muted{{fill:{muted}}}\
-         .plot .grid{{stroke:{grid}}}.plot .axis{{stroke:{axis}}}.plot .hollow{{stroke:{paper}}}"
+         .plot .grid{{stroke:{grid}}}.plot .axis{{stroke:{axis}}}.plot .hollow,.plot .halo{{stroke:{paper}}}"
     );
     for index in 0..PALETTE.len() {
         let colour = series(index);

@@ -24,6 +24,8 @@ mod resolve;
 mod shade;
 mod shadow;
 mod stage;
+#[cfg(test)]
+mod tests;
 mod visibility;
 
 pub use camera::{Camera, bounds};
