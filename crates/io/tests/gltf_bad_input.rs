@@ -110,12 +110,17 @@ fn views_counts_and_buffers_that_do_not_fit() {
     }
     assert!(edited(&count, json!(-5)).place.starts_with("JSON line 1"));
     assert!(edited(&count, json!(2.5)).place.starts_with("JSON line 1"));
-    assert!(edited("/bufferViews/3/byteLength", json!(u64::MAX)).problem.contains("buffer view 3 ends beyond"));
+    assert!(
+        edited("/bufferViews/3/byteLength", json!(u64::MAX)).problem.contains("buffer view 3 ends beyond")
+    );
     assert!(edited("/bufferViews/3/byteLength", json!(8)).problem.contains("need more than the 8 bytes"));
     assert_eq!(edited("/buffers/0/byteLength", json!(1_000_000_000)).place, "buffer 0");
     assert_eq!(edited("/buffers/0", json!({"byteLength": 4, "uri": "beside.bin"})).place, "buffer 0");
     let animated = edited("/animations/0/samplers/0/output", json!(0));
-    assert!(animated.place.starts_with("accessor") || animated.place.starts_with("animation 0"), "{animated}");
+    assert!(
+        animated.place.starts_with("accessor") || animated.place.starts_with("animation 0"),
+        "{animated}"
+    );
 }
 
 #[test]
@@ -153,7 +158,8 @@ fn a_very_long_animation_is_refused() {
     let input = json["animations"][0]["samplers"][0]["input"].as_u64().expect("an index") as usize;
     let accessor = &json["accessors"][input];
     let view = accessor["bufferView"].as_u64().expect("a view") as usize;
-    let start = json["bufferViews"][view]["byteOffset"].as_u64().unwrap_or(0) + accessor["byteOffset"].as_u64().unwrap_or(0);
+    let start = json["bufferViews"][view]["byteOffset"].as_u64().unwrap_or(0)
+        + accessor["byteOffset"].as_u64().unwrap_or(0);
     let last = start as usize + 4 * (accessor["count"].as_u64().expect("keys") as usize - 1);
     blob[last..last + 4].copy_from_slice(&1e30f32.to_le_bytes());
     let error = parse_alone(&join(&json, &blob)).expect_err("1e30 s");
@@ -170,7 +176,10 @@ fn files_are_named_and_may_not_lead_elsewhere() {
     std::fs::write(&path, document).expect("a file");
     let error = read(&path).expect_err("a path that climbs");
     assert!(matches!(error, ReadError::Content { .. }));
-    assert!(error.to_string().contains("bad.gltf: buffer 0: the buffer '../secret.bin' leads out"), "{error}");
+    assert!(
+        error.to_string().contains("bad.gltf: buffer 0: the buffer '../secret.bin' leads out"),
+        "{error}"
+    );
     assert!(matches!(read(&folder.path().join("absent.glb")), Err(ReadError::Open { .. })));
 }
 

@@ -53,7 +53,12 @@ fn khronos_finds_no_fault() {
     write("mesh", &GltfScene::new("mesh", &small.mesh));
     let wide = Character::new(Size { bones: 300, ..Size::SMALL }, 13);
     write("wide", &wide.scene());
-    for sample in ["gltf/RobotExpressive.glb", "gltf/Fox/Fox.glb", "kaykit/Knight.glb", "gltf/MorphStressTest/MorphStressTest.glb"] {
+    for sample in [
+        "gltf/RobotExpressive.glb",
+        "gltf/Fox/Fox.glb",
+        "kaykit/Knight.glb",
+        "gltf/MorphStressTest/MorphStressTest.glb",
+    ] {
         if let Some(data) = shared_data() {
             let asset = gltf::read(&data.join(sample)).unwrap_or_else(|error| panic!("{error}"));
             write(&sample.replace('/', "_"), &asset.scene("rewritten"));
@@ -72,6 +77,7 @@ fn khronos_finds_no_fault() {
     broken.truncate(half);
     let path = files.path().join("broken.glb");
     std::fs::write(&path, broken).expect("a scratch file");
-    let output = Command::new("node").arg("validate.mjs").arg(&path).current_dir(&folder).output().expect("node");
+    let output =
+        Command::new("node").arg("validate.mjs").arg(&path).current_dir(&folder).output().expect("node");
     assert!(!output.status.success(), "half a file is no file");
 }

@@ -6,7 +6,8 @@ use understudy_io::obj::{parse, read, to_obj_string, write};
 
 /// Any valid mesh: loose vertices, faces across segments, empty segments, wild names.
 fn any_mesh() -> impl Strategy<Value = Mesh> {
-    let position = prop::array::uniform3(prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL);
+    let position =
+        prop::array::uniform3(prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL);
     let names = prop::collection::vec("[a-zA-Z#! /.0-9]{0,8}", 1..5);
     (prop::collection::vec(position, 4..40), any::<u64>(), any::<bool>(), names, 1usize..50).prop_map(
         |(positions, seed, textured, names, faces)| {
@@ -21,7 +22,8 @@ fn any_mesh() -> impl Strategy<Value = Mesh> {
                 ..MeshParts::default()
             };
             if textured {
-                parts.uvs = (0..9).map(|_| Vec2::new(random.uniform(-1.0, 2.0), random.uniform(0.0, 1.0))).collect();
+                parts.uvs =
+                    (0..9).map(|_| Vec2::new(random.uniform(-1.0, 2.0), random.uniform(0.0, 1.0))).collect();
             }
             for _ in 0..faces {
                 let mut corners: Vec<u32> = (0..count as u32).collect();
@@ -29,7 +31,9 @@ fn any_mesh() -> impl Strategy<Value = Mesh> {
                     corners.swap(place, place + random.below(count - place));
                 }
                 let quad = random.unit() < 0.5;
-                let face = |c: [u32; 4]| if quad { Face::quad(c[0], c[1], c[2], c[3]) } else { Face::triangle(c[0], c[1], c[2]) };
+                let face = |c: [u32; 4]| {
+                    if quad { Face::quad(c[0], c[1], c[2], c[3]) } else { Face::triangle(c[0], c[1], c[2]) }
+                };
                 parts.faces.push(face([corners[0], corners[1], corners[2], corners[3]]));
                 if textured {
                     parts.face_uvs.push(face([0; 4].map(|_| random.below(9) as u32)));

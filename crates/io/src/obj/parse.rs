@@ -101,7 +101,10 @@ impl Parser {
                 0 => Err(format!("'{word}' names {what} 0; they count from 1")),
                 1.. => Ok(value as usize - 1),
                 _ => count.checked_sub(value.unsigned_abs() as usize).ok_or_else(|| {
-                    format!("'{word}' counts back {} {what} entries, but there are {count} so far", value.unsigned_abs())
+                    format!(
+                        "'{word}' counts back {} {what} entries, but there are {count} so far",
+                        value.unsigned_abs()
+                    )
                 }),
             }
         };
@@ -244,7 +247,13 @@ mod tests {
     #[test]
     fn corners_in_every_form() {
         let texture = "vt 0 0\nvt 1 0\nvt 1 1\nvn 0 0 1\n";
-        for face in ["f 1/1/1 2/2/1 3/3/1", "f 1/1 2/2 3/3", "f -4/-3 -3/-2 -2/-1", "f 1/1/ 2/2/-1 3/3 # last", "f 1/1 2/2 \\\n 3/3"] {
+        for face in [
+            "f 1/1/1 2/2/1 3/3/1",
+            "f 1/1 2/2 3/3",
+            "f -4/-3 -3/-2 -2/-1",
+            "f 1/1/ 2/2/-1 3/3 # last",
+            "f 1/1 2/2 \\\n 3/3",
+        ] {
             let read = mesh(&format!("{SQUARE}{texture}{face}"));
             assert_eq!(read.mesh.faces(), [Face::triangle(0, 1, 2)], "{face}");
             assert_eq!(read.mesh.face_uvs(), [Face::triangle(0, 1, 2)], "{face}");
@@ -258,8 +267,12 @@ mod tests {
 
     #[test]
     fn polygons_become_fans_and_mixed_texture_is_mended() {
-        let read = mesh(&format!("{SQUARE}v 0 2 0\nvt 0.5 0.5\nf 1 2 3 5 4\nf 1/1 2/1 3/1\nf 1 1 2\nl 1 2\n"));
-        assert_eq!(read.mesh.faces()[..3], [Face::triangle(0, 1, 2), Face::triangle(0, 2, 4), Face::triangle(0, 4, 3)]);
+        let read =
+            mesh(&format!("{SQUARE}v 0 2 0\nvt 0.5 0.5\nf 1 2 3 5 4\nf 1/1 2/1 3/1\nf 1 1 2\nl 1 2\n"));
+        assert_eq!(
+            read.mesh.faces()[..3],
+            [Face::triangle(0, 1, 2), Face::triangle(0, 2, 4), Face::triangle(0, 4, 3)]
+        );
         assert_eq!((read.mesh.uvs().len(), read.mesh.face_uvs()[0]), (2, Face::triangle(1, 1, 1)));
         assert_eq!(read.warnings.len(), 3);
     }
@@ -273,7 +286,10 @@ mod tests {
         assert_eq!(error("v 1 nan 2\n"), "line 1: 'nan' is not a finite number");
         assert_eq!(error("v 1 1e39 2\n"), "line 1: '1e39' is not a finite number");
         assert_eq!(error(&format!("{SQUARE}f 1 2 5\n")), "line 5: vertex 5 is named, but there are 4");
-        assert_eq!(error(&format!("{SQUARE}f 1/1 2/1 3/1")), "line 5: texture coordinate 1 is named, but there are 0");
+        assert_eq!(
+            error(&format!("{SQUARE}f 1/1 2/1 3/1")),
+            "line 5: texture coordinate 1 is named, but there are 0"
+        );
         assert!(error(&format!("{SQUARE}f 0 1 2")).contains("line 5: '0' names vertex 0"));
         assert!(error(&format!("{SQUARE}f -5 1 2")).contains("line 5: '-5' counts back 5"));
         assert!(error(&format!("{SQUARE}f 1 2 -99999999999999999999")).contains("line 5"));
@@ -282,7 +298,10 @@ mod tests {
         assert!(error(&format!("{SQUARE}f 1/2/3/4 2 3")).contains("'1/2/3/4' is not a corner"));
         assert!(error(&format!("{SQUARE}f a b c")).contains("'a' is not a corner"));
         assert!(error(&format!("{SQUARE}f 1 1 2")).contains("the mesh is empty"));
-        assert_eq!(error("f 1 2 \\\n3\nv 0 0 0"), "line 1: vertex 1 is named, but there are 1".replace("vertex 1", "vertex 2"));
+        assert_eq!(
+            error("f 1 2 \\\n3\nv 0 0 0"),
+            "line 1: vertex 1 is named, but there are 1".replace("vertex 1", "vertex 2")
+        );
         assert!(parse_scaled(b"", f32::NAN).is_err() && parse_scaled(b"", 0.0).is_err());
     }
 }

@@ -99,7 +99,8 @@ impl Notes {
         if total != vertex_count {
             return Some(Err(format!("for {total} vertices, but there are {vertex_count}")));
         }
-        let of_vertex = self.runs.iter().flat_map(|(count, segment)| std::iter::repeat_n(*segment, *count)).collect();
+        let of_vertex =
+            self.runs.iter().flat_map(|(count, segment)| std::iter::repeat_n(*segment, *count)).collect();
         Some(Ok(Segments { names: self.names, of_vertex }))
     }
 

@@ -277,7 +277,7 @@ mod tests {
         let exact = exact_row(&weights, 0);
         assert_eq!(exact.iter().map(|(bone, _)| *bone).collect::<Vec<_>>(), [2, 4, 1, 0, 3]);
         assert_eq!(exact.iter().map(|(_, weight)| *weight).sum::<f32>(), 1.0);
-        let again = SkinWeights::from_rows(&[exact.clone()], 5).expect("valid row");
+        let again = SkinWeights::from_rows(std::slice::from_ref(&exact), 5).expect("valid row");
         assert_eq!(exact_row(&again, 0), exact);
         assert_eq!(influence_sets(&weights).len(), 2);
     }
