@@ -170,8 +170,10 @@ fn shapes(size: Size, mesh: &Mesh, random: &mut Random) -> BlendshapeRig {
         SparseDeltas::from_dense(&dense, 0.0)
     };
     // Every fifth shape moves everything, so that both kinds of accessor are written.
-    let shape =
-        |i: usize| Shape { name: format!("shape {i}"), deltas: bump(if i.is_multiple_of(5) { 500.0 } else { 30.0 }) };
+    let shape = |i: usize| Shape {
+        name: format!("shape {i}"),
+        deltas: bump(if i.is_multiple_of(5) { 500.0 } else { 30.0 }),
+    };
     let list: Vec<Shape> = (0..size.shapes).map(shape).collect();
     let corrective = |i: usize| {
         let level = 2 + i % 3.min(size.shapes - 1);
