@@ -1,5 +1,5 @@
 //! Looks at Rook: rest from four sides, a sheet of poses and a sheet a clip, as PNG files.
-//! `cargo run -p understudy-rigs --example look_rook -- FOLDER [rest|poses|clips|close]…`
+//! `cargo run -p understudy-rigs --example look_rook -- FOLDER [rest|close|joints|poses|clips]…`
 
 use std::error::Error;
 use std::path::Path;
@@ -144,6 +144,28 @@ fn main() -> Result<(), Box<dyn Error>> {
             look(boots + Vec3::new(120.0, 30.0, 140.0), boots, 25.0),
         ];
         write("close", &sheet(&views, 3))?;
+    }
+    if wants("joints") {
+        // Pose, camera offset and target.
+        let views: [(usize, [f32; 3], [f32; 3]); 9] = [
+            (0, [60.0, 40.0, 120.0], [30.0, 130.0, 5.0]),
+            (0, [100.0, 30.0, -90.0], [30.0, 130.0, 5.0]),
+            (1, [20.0, 20.0, 150.0], [15.0, 155.0, 0.0]),
+            (1, [20.0, 30.0, -150.0], [15.0, 155.0, 0.0]),
+            (3, [110.0, 60.0, 100.0], [15.0, 145.0, 5.0]),
+            (4, [110.0, 20.0, 110.0], [8.0, 75.0, 20.0]),
+            (7, [140.0, 40.0, 70.0], [0.0, 120.0, 20.0]),
+            (9, [-20.0, 50.0, 70.0], [64.0, 104.0, 3.0]),
+            (11, [110.0, 10.0, -110.0], [0.0, 70.0, 0.0]),
+        ];
+        let mut pictures = Vec::new();
+        for (pose, from, at) in views {
+            let vertices = posed(&rig, POSES[pose].1)?;
+            let at = Vec3::from(at);
+            let camera = Camera::looking_at(at + Vec3::from(from), at, 26.0, 1.0);
+            pictures.push(shot(&rig, &vertices, &camera, (520, 520)));
+        }
+        write("joints", &sheet(&pictures, 3))?;
     }
     if wants("poses") {
         for (name, yaw) in [("poses_front", 30.0), ("poses_back", 205.0)] {

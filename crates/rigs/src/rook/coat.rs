@@ -130,8 +130,14 @@ fn skirt(sculpt: &mut Sculpt<'_>) -> Skirt {
             for vertex in [outside[column], inside[column]] {
                 sculpt.mark(vertex, Mask::Skirt, [0.0, 0.35, 1.0, 1.0, 1.0][row]);
             }
-            let border = row == 4 || (row >= 1 && column == 0);
-            sculpt.mark(outside[column], Mask::Trim, if border { 1.0 } else { 0.0 });
+            let border = if row == 4 {
+                1.0
+            } else if column == 0 {
+                [0.0, 0.55, 1.0, 1.0][row]
+            } else {
+                0.0
+            };
+            sculpt.mark(outside[column], Mask::Trim, border);
         }
         outer.push(outside);
         inner.push(inside);

@@ -1,11 +1,12 @@
 //! The feathers of Rook's mantle: two rows of leaf-shaped pieces that overlap like a crow's wing, and
 //! the brooch that closes the mantle.
 
-use super::fixtures::{Fixtures, anchors};
+use super::fixtures::{Fixtures, anchors, ring};
 use super::paint;
 use super::sculpt::FineBody;
 use super::surface::{Surface, frame};
 use crate::modeling::{Cage, ellipsoid};
+use std::f32::consts::TAU;
 use understudy_core::{Affine3A, Mat3, Vec2, Vec3};
 
 /// A feather along −Y, its root at the origin, its back towards +Z: a leaf with a ridge, a notch in the
@@ -35,7 +36,9 @@ pub fn build(fixtures: &mut Fixtures, body: &FineBody) {
     let mantle = Surface::new(&body.cage, &["mantle", "hood"]);
     let centre = Vec3::new(0.0, 136.0, -1.5);
     // Rows from the lower to the upper; degrees up from the horizon in front, at the side and behind.
-    for (row, heights) in [[3.0f32, 24.0, 5.0], [24.0, 36.0, 25.0], [42.0, 50.0, 41.0]].into_iter().enumerate() {
+    for (row, heights) in
+        [[3.0f32, 24.0, 5.0], [24.0, 36.0, 25.0], [42.0, 50.0, 41.0]].into_iter().enumerate()
+    {
         let count = [12, 11, 9][row];
         for sign in [1.0f32, -1.0] {
             for index in 0..count {
@@ -58,13 +61,43 @@ pub fn build(fixtures: &mut Fixtures, body: &FineBody) {
             }
         }
     }
+    cowl(fixtures, &mantle);
     if let Some(place) = mantle.hit(Vec3::new(0.0, 153.5, 60.0), Vec3::NEG_Z) {
         let held = anchors(&mantle, &place, 2.0);
         let at = frame(&place, Vec3::Y) * Affine3A::from_mat3_translation(Mat3::IDENTITY, Vec3::Z * 0.5);
         let (low, high) = fixtures.cell();
-        fixtures.hard(ellipsoid("brooch", Vec3::new(2.6, 2.6, 0.9), 18, 8, low, high), at, held, paint::BRASS);
+        fixtures.hard(
+            ellipsoid("brooch", Vec3::new(2.6, 2.6, 0.9), 18, 8, low, high),
+            at,
+            held,
+            paint::BRASS,
+        );
         let (low, high) = fixtures.cell();
         let gem = at * Affine3A::from_translation(Vec3::Z * 0.6);
         fixtures.hard(ellipsoid("gem", Vec3::new(1.5, 1.5, 0.9), 14, 8, low, high), gem, held, paint::GEM);
     }
+}
+
+/// The rolled cloth around the neck that hides the roots of the feathers.
+fn cowl(fixtures: &mut Fixtures, mantle: &Surface<'_>) {
+    const COUNT: usize = 36;
+    let centre = Vec3::new(0.0, 150.0, -1.5);
+    let mut places = Vec::new();
+    for step in 0..COUNT {
+        let (sin, cos) = (TAU * step as f32 / COUNT as f32).sin_cos();
+        // Lower in front, where it hangs.
+        let height = (29.0 - 13.0 * cos.max(0.0)).to_radians();
+        let direction = Vec3::new(sin * height.cos(), height.sin(), cos * height.cos());
+        let Some(place) = mantle.hit(centre + direction * 60.0, -direction) else { return };
+        places.push(place);
+    }
+    let points: Vec<Vec3> = places
+        .iter()
+        .enumerate()
+        .map(|(step, place)| place.point + place.normal * (0.15 + 0.2 * (step as f32 * 1.7).sin()))
+        .collect();
+    let roll = ring("cowl", &points, 1.7, fixtures.cell());
+    let sides = roll.positions.len() / COUNT;
+    let followed: Vec<_> = (0..roll.positions.len()).map(|vertex| places[vertex / sides]).collect();
+    fixtures.soft(&roll, &followed, paint::COAT * 0.8);
 }

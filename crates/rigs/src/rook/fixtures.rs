@@ -67,7 +67,7 @@ impl Fixtures {
     }
 
     /// Adds a soft part whose vertices each follow their own place.
-    fn soft(&mut self, part: &Cage, places: &[Place], colour: Vec3) {
+    pub fn soft(&mut self, part: &Cage, places: &[Place], colour: Vec3) {
         let vertices = self.add(part, |_| colour);
         for (vertex, place) in vertices.zip(places) {
             let row = self.average(place.corners);
@@ -90,12 +90,12 @@ pub fn anchors(surface: &Surface<'_>, place: &Place, reach: f32) -> [u32; 3] {
 }
 
 /// A closed ring through `points`, round in section.
-fn ring(segment: &str, points: &[Vec3], radius: f32, cell: (Vec2, Vec2)) -> Cage {
+pub fn ring(segment: &str, points: &[Vec3], radius: f32, cell: (Vec2, Vec2)) -> Cage {
     let mut cage = Cage::default();
     let segment = cage.segment(segment);
     let count = points.len();
     let middle = points.iter().sum::<Vec3>() / count as f32;
-    let sides = 6;
+    let sides = 8;
     let rows: Vec<Vec<u32>> = (0..=count)
         .map(|index| {
             if index == count {
@@ -145,7 +145,8 @@ fn eyes(fixtures: &mut Fixtures, body: &FineBody) {
     let mask = Surface::new(&body.cage, &["mask"]);
     for sign in [1.0f32, -1.0] {
         let aim = on_face(4.5 * sign, 176.4);
-        let Some(place) = mask.hit(aim + Vec3::new(12.0 * sign, 4.0, 60.0), Vec3::new(-12.0 * sign, -4.0, -60.0))
+        let Some(place) =
+            mask.hit(aim + Vec3::new(12.0 * sign, 4.0, 60.0), Vec3::new(-12.0 * sign, -4.0, -60.0))
         else {
             continue;
         };
@@ -178,10 +179,18 @@ fn rectangle(width: f32, height: f32, z: f32) -> Vec<Vec3> {
     points
 }
 
-fn buckle(fixtures: &mut Fixtures, surface: &Surface<'_>, place: &Place, up: Vec3, size: [f32; 2], name: &str) {
+fn buckle(
+    fixtures: &mut Fixtures,
+    surface: &Surface<'_>,
+    place: &Place,
+    up: Vec3,
+    size: [f32; 2],
+    name: &str,
+) {
     let anchors = anchors(surface, place, 2.2);
     let at = frame(place, up);
-    let frame_ring = ring(name, &rectangle(size[0], size[1], 0.45), 0.16 * size[1].min(size[0]) + 0.1, fixtures.cell());
+    let frame_ring =
+        ring(name, &rectangle(size[0], size[1], 0.45), 0.16 * size[1].min(size[0]) + 0.1, fixtures.cell());
     fixtures.hard(frame_ring, at, anchors, paint::BRASS);
     let (low, high) = fixtures.cell();
     let ends = [Vec3::new(-size[0], 0.0, 0.6), Vec3::new(0.0, 0.0, 0.9), Vec3::new(size[0], 0.0, 0.6)];
@@ -243,7 +252,8 @@ fn strip(
         rows.push(row);
     }
     let count = rays.len() as f32 - 1.0;
-    let uv = |row: usize, column: usize| low + (high - low) * Vec2::new(row as f32 / count, column as f32 / 4.0);
+    let uv =
+        |row: usize, column: usize| low + (high - low) * Vec2::new(row as f32 / count, column as f32 / 4.0);
     cage.skin_rows(&rows, false, segment, uv);
     let normal = understudy_core::normals::face_area_vector(&cage.faces[0].face, &cage.positions);
     if normal.dot(rays[0].1) > 0.0 {

@@ -2,7 +2,7 @@
 //! becomes the mask, whose rings close around the beak.
 
 use super::coat::COLUMNS;
-use super::sculpt::{Mask, Row, Sculpt, UvBox};
+use super::sculpt::{Row, Sculpt, UvBox};
 use std::f32::consts::PI;
 use understudy_core::Vec3;
 
@@ -80,8 +80,6 @@ pub fn build(sculpt: &mut Sculpt<'_>, collar: &[u32]) {
             let vertex = sculpt.vertex(point, weights);
             if let Some(place) = on_border {
                 border[place] = vertex;
-                // The corners of the border touch more faces, which would pull the trim out.
-                sculpt.mark(vertex, Mask::Trim, if place == 3 || place == 7 { 0.78 } else { 1.0 });
             }
             row.push(vertex);
         }
@@ -141,7 +139,7 @@ fn mask(sculpt: &mut Sculpt<'_>, border: &[u32]) {
         } else {
             sculpt.row(&[("head", 0.7), ("hood_l", 0.3)])
         };
-        rim.push(sculpt.vertex(towards(edge, 0.90, edge.z - 0.5), edge_row));
+        rim.push(sculpt.vertex(towards(edge, 0.88, edge.z - 0.4), edge_row));
         crease.push(sculpt.vertex(towards(edge, 0.86, 3.0), head.clone()));
         let angle = PI * (place as f32 / 10.0 - 0.5);
         let (side, up) = (angle.cos().max(0.0), angle.sin());
@@ -159,7 +157,7 @@ fn mask(sculpt: &mut Sculpt<'_>, border: &[u32]) {
         }
     }
     let tip = sculpt.vertex(Vec3::new(0.0, 165.0, 25.2), beak);
-    sculpt.band(border, &rim, false, "hood", MASK_UV, (0.0, 0.04));
+    sculpt.band(border, &rim, false, "hood_edge", MASK_UV, (0.0, 0.04));
     sculpt.band(&rim, &crease, false, "lining", MASK_UV, (0.04, 0.2));
     sculpt.band(&crease, &cheek, false, "mask", MASK_UV, (0.2, 0.42));
     sculpt.band(&cheek, &rings[0], false, "mask", MASK_UV, (0.42, 0.62));

@@ -1,25 +1,22 @@
-//! The coat's skirt: chains of bones that both legs push and gravity pulls ([`HemFollow`]), and a last
-//! touch on the vertices that keeps the cloth outside of the legs ([`HemCollide`]).
+//! The coat's skirt: chains of bones that both legs push and gravity pulls ([`HemFollow`]), and
+//! [`Collide`], which keeps cloth outside of the limbs under it.
 
 use super::plan;
 use crate::constraints::PoseConstraint;
+use crate::deformers::smooth_step;
 use crate::stack::{Deformer, Frame, Scratch};
 use understudy_core::{JointPose, Quat, Skeleton, Vec3};
-
-/// Smooth maximum: equals the larger one a little away from the tie, and is smooth everywhere.
-fn soft_max(a: f32, b: f32, width: f32) -> f32 {
-    0.5 * (a + b + ((a - b) * (a - b) + width * width).sqrt())
-}
 
 /// The angle by which a direction leans towards `outward`, radians.
 fn lean(direction: Vec3, outward: Vec3) -> f32 {
     (0.995 * direction.dot(outward)).clamp(-0.999, 0.999).asin()
 }
 
-/// One leg: thigh and calf, and the direction of each in its own frame.
+/// One leg: thigh and calf, and the direction of each in its own frame and, at rest, in the hips' frame.
 struct Leg {
     bones: [usize; 2],
     along: [Vec3; 2],
+    rest: [Vec3; 2],
     side: f32,
 }
 
@@ -27,29 +24,29 @@ struct Chain {
     bones: [usize; 3],
     /// Horizontal, away from the body, in the frame of the hips.
     outward: Vec3,
-    /// The way a positive turn about z moves the chain's end.
+    /// The turning axes (hips' frame) for outward and sideways.
+    axes: [Vec3; 2],
+    /// The way a positive turn about the second axis moves the chain's end.
     sideways: Vec3,
+    /// The hip joint that the chain's root turns about when its thigh lifts it, hips' frame.
+    hip: Vec3,
     /// Influence of the two legs, 0 to 1.
     influence: [f32; 2],
 }
 
-/// Swings the hem chains: the thigh pushes the upper bone, the calf the lower ones, cloth that nothing
-/// pushes hangs down. Each angle is a smooth maximum over both legs and gravity, so the coat follows
-/// whichever leg is under it.
+/// Swings the hem chains. A leg that moves towards a chain carries it along: the upper bones ride on the
+/// thigh (their root turns about the hip joint), the last one hangs from the knee or lies on the calf.
+/// Both legs add up; what no leg carries hangs down. Everything is a smooth function of the pose.
 pub struct HemFollow {
     root: usize,
     hips: usize,
     legs: [Leg; 2],
     chains: Vec<Chain>,
-    /// Angles at rest of each chain, taken away so that the rest pose stays.
-    rest: Vec<[f32; 4]>,
     flare: usize,
     wind: [usize; 2],
 }
 
 impl HemFollow {
-    const WIDTH: f32 = 0.16;
-
     /// Finds the chains; `controls` are the indices of flare, wind sideways and wind forward.
     pub fn new(skeleton: &Skeleton, controls: [usize; 3]) -> Self {
         let bone = |name: &str| skeleton.find(name).expect("a bone of Rook's own skeleton");
@@ -62,11 +59,12 @@ impl HemFollow {
             let calf = thigh * rest.0[bones[1]].rotation;
             let upper = ((plan::KNEE - plan::HIP) * mirror).normalize();
             let lower = ((plan::ANKLE - plan::KNEE) * mirror).normalize();
-            Leg { bones, along: [thigh.inverse() * upper, calf.inverse() * lower], side }
+            let along = [thigh.inverse() * upper, calf.inverse() * lower];
+            Leg { bones, along, rest: [upper, lower], side }
         };
         let legs = [leg("l", 1.0), leg("r", -1.0)];
         let mut chains = Vec::new();
-        for (side, sign) in [("l", 1.0f32), ("r", -1.0)] {
+        for (leg, (side, sign)) in [("l", 1.0f32), ("r", -1.0)].into_iter().enumerate() {
             for (stem, _) in plan::HEM {
                 let bones = [1, 2, 3].map(|joint| bone(&format!("{stem}_{side}_{joint}")));
                 let frame = rest.0[bones[0]].rotation;
@@ -74,129 +72,156 @@ impl HemFollow {
                 let outward = Vec3::new(place.x, 0.0, place.z).normalize();
                 // On the right the bone's y axis runs against the chain (mirrored frames).
                 let along = frame * (Vec3::Y * sign);
-                let sideways = (frame * Vec3::Z).cross(along);
+                let axes = [frame * Vec3::X, frame * Vec3::Z];
                 let influence =
-                    legs.each_ref().map(|leg| (0.55 + 1.1 * outward.x * leg.side).clamp(0.12, 1.0));
-                chains.push(Chain { bones, outward, sideways, influence });
+                    legs.each_ref().map(|leg| (0.55 + 1.1 * outward.x * leg.side).clamp(0.1, 1.0));
+                let hip = rest.0[legs[leg].bones[0]].translation;
+                chains.push(Chain { bones, outward, axes, sideways: axes[1].cross(along), hip, influence });
             }
         }
         let [flare, wind_x, wind_z] = controls;
-        let root = bone("root");
-        let mut hem = Self { root, hips, legs, chains, rest: Vec::new(), flare, wind: [wind_x, wind_z] };
-        hem.rest = hem.chains.iter().map(|chain| hem.angles(chain, &rest)).collect();
-        hem
+        Self { root: bone("root"), hips, legs, chains, flare, wind: [wind_x, wind_z] }
     }
 
-    /// Outward angles of the three bones (absolute) and the sideways angle.
-    fn angles(&self, chain: &Chain, pose: &JointPose) -> [f32; 4] {
-        let upright = pose.0[self.root].rotation * pose.0[self.hips].rotation;
-        let hang = 0.75 * lean(upright.inverse() * Vec3::NEG_Y, chain.outward);
-        let mut upper = hang;
-        let mut lower = hang;
-        let mut sideways = 0.4 * lean(upright.inverse() * Vec3::NEG_Y, chain.sideways);
-        // The nearer leg first on both sides, so that a symmetric pose gives a symmetric coat.
-        let order = if chain.outward.x > 0.0 { [0, 1] } else { [1, 0] };
-        for (leg, influence) in order.map(|leg| (&self.legs[leg], chain.influence[leg])) {
+    /// Turns of the three bones from rest, as rotation vectors in the hips' frame.
+    fn turns(&self, chain: &Chain, pose: &JointPose) -> [Vec3; 3] {
+        let mut thighs = Vec3::ZERO;
+        let mut calves = Vec3::ZERO;
+        for (leg, influence) in self.legs.iter().zip(chain.influence) {
             let thigh = pose.0[leg.bones[0]].rotation;
             let calf = thigh * pose.0[leg.bones[1]].rotation;
-            let (thigh, calf) = (thigh * leg.along[0], calf * leg.along[1]);
-            upper = soft_max(upper, 0.92 * influence * lean(thigh, chain.outward), Self::WIDTH);
-            lower = soft_max(lower, 0.85 * influence * lean(calf, chain.outward), Self::WIDTH);
-            sideways += 0.3 * influence * lean(thigh, chain.sideways);
+            thighs += carried(leg.rest[0], thigh * leg.along[0], chain.outward) * influence;
+            calves += carried(leg.rest[1], calf * leg.along[1], chain.outward) * influence;
         }
-        let middle = soft_max(lower, 0.45 * upper, Self::WIDTH);
-        let end = soft_max(lower * 0.9, 0.2 * upper, Self::WIDTH);
-        [upper, middle, end, sideways]
+        let upright = pose.0[self.root].rotation * pose.0[self.hips].rotation;
+        let down = upright.inverse() * Vec3::NEG_Y;
+        let hang = chain.axes[0] * (0.8 * lean(down, chain.outward))
+            + chain.axes[1] * (0.6 * lean(down, chain.sideways));
+        // Cloth that a leg carries does not hang.
+        let free = |by: Vec3| hang / (1.0 + by.length_squared() / 0.12);
+        let upper = thighs + free(thighs);
+        let middle = upper + calves * (0.35 / (1.0 + thighs.length_squared() / 0.09));
+        let lower = thighs * 0.35 + calves * 0.65;
+        [upper, middle, lower + free(lower)]
     }
+}
+
+/// The turn that takes `rest` to `now`, as a rotation vector, as far as it moves towards `outward`: cloth
+/// in front of a limb is carried, cloth behind it is not.
+fn carried(rest: Vec3, now: Vec3, outward: Vec3) -> Vec3 {
+    const NOTHING: f32 = 0.12;
+    let moved = now - rest;
+    let moved = Vec3::new(moved.x, 0.0, moved.z);
+    let towards = moved.dot(outward) / (moved.length_squared() + NOTHING * NOTHING).sqrt();
+    Quat::from_rotation_arc(rest, now.normalize()).to_scaled_axis() * smooth_step(-0.1, 0.6, towards)
 }
 
 impl PoseConstraint for HemFollow {
     fn apply(&self, controls: &[f32], pose: &mut JointPose) {
         let flare = controls[self.flare];
         let wind = Vec3::new(controls[self.wind[0]], 0.0, controls[self.wind[1]]);
-        for (chain, rest) in self.chains.iter().zip(&self.rest) {
-            let mut angle = self.angles(chain, pose);
-            for (angle, rest) in angle.iter_mut().zip(rest) {
-                *angle -= rest;
-            }
+        for chain in &self.chains {
+            let turns = self.turns(chain, pose).map(Quat::from_scaled_axis);
             let blown = wind.dot(chain.outward);
-            let turns = [
-                angle[0] + 0.26 * flare + 0.30 * blown,
-                angle[1] - angle[0] + 0.10 * flare + 0.22 * blown,
-                angle[2] - angle[1] + 0.06 * flare + 0.16 * blown,
+            let sway = 0.2 * wind.dot(chain.sideways);
+            let extra = [
+                Quat::from_rotation_z(sway) * Quat::from_rotation_x(0.26 * flare + 0.30 * blown),
+                Quat::from_rotation_x(0.10 * flare + 0.22 * blown),
+                Quat::from_rotation_x(0.06 * flare + 0.16 * blown),
             ];
-            let sway = angle[3] + 0.2 * wind.dot(chain.sideways);
-            for (place, (&bone, turn)) in chain.bones.iter().zip(turns).enumerate() {
+            let first = &mut pose.0[chain.bones[0]];
+            let lifted = chain.hip + turns[0] * (first.translation - chain.hip);
+            first.translation = first.translation.lerp(lifted, 0.7);
+            // From the turns in the hips' frame to each bone's own: R' = P⁻¹ A R, P the parent's turn.
+            let mut rest = Quat::IDENTITY;
+            let mut parent = Quat::IDENTITY;
+            for ((&bone, turn), extra) in chain.bones.iter().zip(turns).zip(extra) {
                 let joint = &mut pose.0[bone];
-                let turn = Quat::from_rotation_x(turn);
-                let sway = if place == 0 { Quat::from_rotation_z(sway) } else { Quat::IDENTITY };
-                joint.rotation = (joint.rotation * sway * turn).normalize();
+                let own = joint.rotation;
+                let relative = rest.inverse() * (parent.inverse() * turn) * rest;
+                joint.rotation = (relative * own * extra).normalize();
+                rest *= own;
+                parent = turn;
             }
         }
     }
 }
 
-/// A part of a leg that cloth must not enter: a cone with round ends.
-struct Limb {
+/// A limb that cloth must not enter: a cone with round ends.
+#[derive(Debug, Clone)]
+pub struct Limb {
+    /// The bone it follows.
+    pub bone: usize,
+    /// Ends at rest, cm.
+    pub ends: [Vec3; 2],
+    /// Radii at the ends, cm.
+    pub radii: [f32; 2],
+}
+
+/// A vertex of cloth.
+#[derive(Debug, Clone, Copy)]
+pub struct Cloth {
+    /// Which.
+    pub vertex: u32,
+    /// The way it is pushed, at rest.
+    pub outward: Vec3,
+    /// How much of the push it takes, 0 to 1.
+    pub share: f32,
+    /// Distance kept to a limb, cm.
+    pub gap: f32,
+}
+
+/// Pushes cloth out of limbs along its own outward direction, which follows a bone. Each round measures
+/// the depth `d = radius + gap − distance` to every limb and moves by half of `Σ ½(d + √(d² + s))`, less
+/// the same sum at rest, so that the rest pose stays.
+pub struct Collide {
     bone: usize,
-    ends: [Vec3; 2],
-    radii: [f32; 2],
-}
-
-/// Pushes cloth out of the legs along its own outward direction. The depth is measured to smooth cones,
-/// and the push grows smoothly from some distance on: `push += softplus(radius + gap − distance)`.
-pub struct HemCollide {
-    hips: usize,
     limbs: Vec<Limb>,
-    /// Vertex, outward direction in the rest pose, share, gap between cloth and leg.
-    cloth: Vec<(u32, Vec3, f32, f32)>,
+    cloth: Vec<(Cloth, f32)>,
 }
 
-impl HemCollide {
+impl Collide {
     const ROUNDS: usize = 3;
     const SOFTNESS: f32 = 1.2;
 
-    /// `cloth`: vertex, outward direction, share 0 to 1, gap in cm.
-    pub fn new(skeleton: &Skeleton, cloth: Vec<(u32, Vec3, f32, f32)>) -> Self {
-        let bone = |name: String| skeleton.find(&name).expect("a bone of Rook's own skeleton");
-        let mut limbs = Vec::new();
-        for (side, sign) in [("l", 1.0), ("r", -1.0)] {
-            let mirror = Vec3::new(sign, 1.0, 1.0);
-            let thigh = [plan::HIP * mirror, plan::KNEE * mirror];
-            limbs.push(Limb { bone: bone(format!("thigh_{side}")), ends: thigh, radii: [8.6, 7.0] });
-            let boot_top = [plan::KNEE * mirror, plan::KNEE.lerp(plan::ANKLE, 0.75) * mirror];
-            limbs.push(Limb { bone: bone(format!("calf_{side}")), ends: boot_top, radii: [7.4, 7.2] });
-        }
-        Self { hips: bone("hips".into()), limbs, cloth }
+    /// `rest`: positions of the mesh; `bone` carries the outward directions.
+    pub fn new(bone: usize, limbs: Vec<Limb>, cloth: Vec<Cloth>, rest: &[Vec3]) -> Self {
+        let ends: Vec<[Vec3; 2]> = limbs.iter().map(|limb| limb.ends).collect();
+        let with_rest = |cloth: Cloth| (cloth, push(rest[cloth.vertex as usize], &ends, &limbs, cloth.gap));
+        let cloth = cloth.into_iter().map(with_rest).collect();
+        Self { bone, limbs, cloth }
     }
 }
 
-impl Deformer for HemCollide {
+fn push(point: Vec3, ends: &[[Vec3; 2]], limbs: &[Limb], gap: f32) -> f32 {
+    let mut total = 0.0;
+    for (ends, limb) in ends.iter().zip(limbs) {
+        let along = ends[1] - ends[0];
+        let t = ((point - ends[0]).dot(along) / along.length_squared()).clamp(0.0, 1.0);
+        let away = point - (ends[0] + along * t);
+        let depth = limb.radii[0] + (limb.radii[1] - limb.radii[0]) * t + gap - away.length();
+        total += 0.5 * (depth + (depth * depth + Collide::SOFTNESS).sqrt());
+    }
+    total
+}
+
+impl Deformer for Collide {
     fn name(&self) -> &str {
-        "hem collision"
+        "cloth collision"
     }
 
     fn deform(&self, frame: &Frame<'_>, vertices: &mut [Vec3], _scratch: &mut Scratch) {
-        let hips = frame.matrices[self.hips];
-        let mut posed = [[Vec3::ZERO; 2]; 4];
-        for (ends, limb) in posed.iter_mut().zip(&self.limbs) {
+        let carrier = frame.matrices[self.bone];
+        let mut ends = [[Vec3::ZERO; 2]; 8];
+        for (ends, limb) in ends.iter_mut().zip(&self.limbs) {
             *ends = limb.ends.map(|end| frame.matrices[limb.bone].transform_point3(end));
         }
-        for &(vertex, outward, share, gap) in &self.cloth {
-            let outward = hips.transform_vector3(outward);
-            let point = &mut vertices[vertex as usize];
+        for (cloth, rest) in &self.cloth {
+            let outward = carrier.transform_vector3(cloth.outward);
+            let point = &mut vertices[cloth.vertex as usize];
             for _ in 0..Self::ROUNDS {
-                let mut total = 0.0;
-                for (ends, limb) in posed.iter().zip(&self.limbs) {
-                    let along = ends[1] - ends[0];
-                    let t = ((*point - ends[0]).dot(along) / along.length_squared()).clamp(0.0, 1.0);
-                    let away = *point - (ends[0] + along * t);
-                    let radius = limb.radii[0] + (limb.radii[1] - limb.radii[0]) * t + gap;
-                    let depth = radius - away.length();
-                    let push = 0.5 * (depth + (depth * depth + Self::SOFTNESS).sqrt());
-                    total += push;
-                }
-                *point += outward * (total * share * 0.5);
+                let by = push(*point, &ends, &self.limbs, cloth.gap) - rest;
+                *point += outward * (by.max(0.0) * cloth.share * 0.5);
             }
         }
     }
@@ -205,14 +230,6 @@ impl Deformer for HemCollide {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn soft_max_is_above_both_and_near_the_larger() {
-        for (a, b) in [(0.0f32, 0.0), (1.0, -1.0), (-0.3, 0.4)] {
-            let m = soft_max(a, b, 0.1);
-            assert!(m >= a.max(b) && m <= a.max(b) + 0.051, "{a} {b} {m}");
-        }
-    }
 
     #[test]
     fn a_raised_thigh_lifts_the_front_of_its_side_and_the_rest_pose_stays() {

@@ -1,6 +1,6 @@
 //! Rook's stack: constraints that move twist, helper and hem bones, and the deformers in their order.
 
-use super::hem::{HemCollide, HemFollow};
+use super::hem::{Cloth, Collide, HemFollow, Limb};
 use super::plan;
 use super::sculpt::{FineBody, Mask};
 use crate::constraints::{Drive, Helper, PoseConstraint, Twist};
@@ -28,7 +28,7 @@ pub fn constraints(skeleton: &Skeleton, specs: &ControlSpecs) -> Vec<Box<dyn Pos
         let push = |x: f32, y: f32, z: f32| Vec3::new(x, y, z) * sign;
         helper(&name("clavicle"), &name("scapula"), 0.6, Vec3::ZERO);
         helper(&name("upper_arm"), &name("shoulder_helper"), 0.5, push(-0.8, -0.6, 0.0));
-        helper(&name("upper_arm"), &name("mantle"), 0.42, push(-1.4, 0.0, 0.0));
+        helper(&name("upper_arm"), &name("mantle"), 0.62, push(-1.6, 0.0, 0.0));
         helper(&name("forearm"), &name("elbow_helper"), 0.5, push(0.0, 0.6, -1.1));
         helper(&name("hand"), &name("wrist_helper"), 0.72, Vec3::ZERO);
         helper(&name("calf"), &name("knee_helper"), 0.5, push(0.0, 0.4, 1.5));
@@ -246,19 +246,48 @@ impl Stage<'_> {
         slides
     }
 
-    fn cloth(&self) -> Vec<(u32, Vec3, f32, f32)> {
-        let skirt = self.body.mask(Mask::Skirt);
+    fn limb(&self, bone: &str, side: (&str, f32), ends: [Vec3; 2], radii: [f32; 2]) -> Limb {
+        let mirror = Vec3::new(side.1, 1.0, 1.0);
+        Limb { bone: self.bone(&format!("{bone}_{}", side.0)), ends: ends.map(|end| end * mirror), radii }
+    }
+
+    /// The skirt against both legs.
+    fn skirt(&self) -> Collide {
+        let mut limbs = Vec::new();
+        for side in [("l", 1.0), ("r", -1.0)] {
+            limbs.push(self.limb("thigh", side, [plan::HIP, plan::KNEE], [8.6, 7.0]));
+            limbs.push(self.limb("calf", side, [plan::KNEE, plan::ANKLE], [8.2, 6.2]));
+            limbs.push(self.limb("foot", side, [plan::ANKLE, plan::BALL], [6.2, 5.2]));
+        }
         let mut cloth = Vec::new();
-        for (vertex, &share) in skirt.iter().enumerate() {
+        for (vertex, &share) in self.body.mask(Mask::Skirt).iter().enumerate() {
             if share < 0.02 || self.segment_of(vertex) == "trousers" {
                 continue;
             }
             let position = self.mesh.positions()[vertex];
             let outward = Vec3::new(position.x, 0.0, position.z).normalize_or(Vec3::Z);
             let gap = if self.segment_of(vertex) == "lining" { 1.0 } else { 1.9 };
-            cloth.push((vertex as u32, outward, smooth_step(0.0, 0.8, share), gap));
+            cloth.push(Cloth { vertex: vertex as u32, outward, share: smooth_step(0.0, 0.8, share), gap });
         }
-        cloth
+        Collide::new(self.bone("hips"), limbs, cloth, self.mesh.positions())
+    }
+
+    /// The mantle against one arm.
+    fn mantle(&self, side: (&str, f32)) -> Collide {
+        let arm = self.limb("upper_arm", side, [plan::SHOULDER, plan::elbow()], [6.6, 5.8]);
+        let normals = understudy_core::normals::vertex_normals(self.mesh.faces(), self.mesh.positions());
+        let mut cloth = Vec::new();
+        for (vertex, position) in self.body_positions().iter().enumerate() {
+            let lining = self.segment_of(vertex) == "lining" && position.y > 120.0;
+            if !(self.segment_of(vertex) == "mantle" || lining) || !self.on_side(vertex, side.1) {
+                continue;
+            }
+            let outward = if lining { -normals[vertex] } else { normals[vertex] };
+            let share = smooth_step(7.0, 15.0, position.x.abs());
+            let gap = if lining { 0.8 } else { 1.9 };
+            cloth.push(Cloth { vertex: vertex as u32, outward, share, gap });
+        }
+        Collide::new(self.bone(&format!("mantle_{}", side.0)), vec![arm], cloth, self.mesh.positions())
     }
 
     /// The stack in its order.
@@ -275,7 +304,9 @@ impl Stage<'_> {
             Box::new(Skinning::new(weights.clone(), self.dual_zones(weights), &size)?),
             Box::new(MuscleBulge::new(self.muscles(), &size)?),
             Box::new(SkinSlide::new(self.slides(), self.mesh, &size)?),
-            Box::new(HemCollide::new(self.skeleton, self.cloth())),
+            Box::new(self.skirt()),
+            Box::new(self.mantle(("l", 1.0))),
+            Box::new(self.mantle(("r", -1.0))),
             Box::new(DeltaMush::new(mush, self.mesh, &size)?),
         ])
     }

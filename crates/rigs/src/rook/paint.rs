@@ -26,7 +26,7 @@ pub const STEEL: Vec3 = rgb(0xb8c2c8);
 pub const LENS: Vec3 = rgb(0x10161c);
 
 /// Feathers of the mantle.
-pub const FEATHER: Vec3 = rgb(0x1b2430);
+pub const FEATHER: Vec3 = rgb(0x141d2b);
 /// The stone of the brooch.
 pub const GEM: Vec3 = rgb(0x8e1f2b);
 
@@ -36,6 +36,7 @@ pub fn segment_colour(segment: &str) -> Vec3 {
         "coat" => COAT,
         "mantle" => rgb(0x16303b),
         "hood" => rgb(0x1a3844),
+        "hood_edge" => TRIM,
         "lining" => rgb(0x4f1f26),
         "belt" => LEATHER,
         "mask" => rgb(0xe4dcc8),
@@ -57,7 +58,7 @@ pub fn body_colours(body: &FineBody, of_vertex: &[u32]) -> Vec<Vec3> {
         let base = segment_colour(segment);
         let position = body.cage.positions[vertex];
         match segment {
-            "coat" | "mantle" | "hood" => base.lerp(TRIM, smooth_step(0.60, 0.70, trim[vertex])),
+            "coat" => base.lerp(TRIM, smooth_step(0.60, 0.70, trim[vertex])),
             "mask" => {
                 // Dark markings sweep from the eyes to the temples and along the bridge.
                 let (x, y) = (position.x.abs(), position.y);

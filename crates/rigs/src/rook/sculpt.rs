@@ -104,11 +104,6 @@ impl<'a> Sculpt<'a> {
         self.masks[mask as usize][vertex as usize] = value;
     }
 
-    /// The position of a vertex.
-    pub fn at(&self, vertex: u32) -> Vec3 {
-        self.cage.positions[vertex as usize]
-    }
-
     /// Joins two rows of equal length by quads.
     pub fn band(
         &mut self,

@@ -64,7 +64,8 @@ impl<'a> Surface<'a> {
 
     /// The triangle nearest to a point by its centre.
     pub fn nearest(&self, point: Vec3) -> Option<Place> {
-        let centre = |corners: &[u32; 3]| corners.map(|c| self.positions[c as usize]).iter().sum::<Vec3>() / 3.0;
+        let centre =
+            |corners: &[u32; 3]| corners.map(|c| self.positions[c as usize]).iter().sum::<Vec3>() / 3.0;
         let away = |corners: &[u32; 3]| centre(corners).distance_squared(point);
         let corners = *self.triangles.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
         let [a, b, c] = corners.map(|corner| self.positions[corner as usize]);
