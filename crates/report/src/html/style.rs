@@ -49,7 +49,7 @@ th{font-size:.82rem;font-weight:600;color:var(--muted);border-bottom-color:var(-
 .row{display:flex;flex-wrap:wrap;gap:1.4rem;align-items:flex-start;margin:1rem 0}
 figure{margin:0;min-width:0;max-width:100%}
 .row:not(.single) figure{flex:0 1 auto}
-.row figure.drawing{flex:1 1 24rem;max-width:40rem;overflow-x:auto}
+.row figure.drawing{flex:1 1 24rem;max-width:35rem;overflow-x:auto}
 figure img,figure svg{display:block;max-width:100%;height:auto}
 figure img{border-radius:8px}
 .drawing svg{width:100%;min-width:22rem}

@@ -195,7 +195,7 @@ impl Table {
             out.push_str("</tr>\n");
         }
         if self.rows.is_empty() {
-            let _ = write!(out, "<tr><td colspan=\"{}\">no rows</td></tr>\n", self.columns.len().max(1));
+            let _ = writeln!(out, "<tr><td colspan=\"{}\">no rows</td></tr>", self.columns.len().max(1));
         }
         out.push_str("</tbody></table></div>\n");
     }

@@ -93,7 +93,7 @@ impl Axis {
         }
     }
 
-    /// The same with both ends moved out to ticks, if that costs less than one step.
+    /// The same with both ends moved out to ticks; on a log scale to 1, 2 or 5 times a power of ten.
     pub fn rounded(self, count: usize) -> Self {
         let (low, high) = match self.scale {
             Scale::Linear => {
@@ -106,7 +106,20 @@ impl Axis {
                 }
                 (low, high)
             }
-            Scale::Log => (10f64.powf(self.low.log10().floor()), 10f64.powf(self.high.log10().ceil())),
+            Scale::Log => {
+                let round = |value: f64, fits: fn(f64, f64) -> bool, upward: bool| {
+                    let power = value.log10().floor() as i32;
+                    let mut steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * 10f64.powi(power));
+                    if !upward {
+                        steps.reverse();
+                    }
+                    steps.into_iter().find(|step| fits(*step, value)).unwrap_or(value)
+                };
+                (
+                    round(self.low, |step, low| step <= low, false),
+                    round(self.high, |step, high| step >= high, true),
+                )
+            }
         };
         if low.is_finite() && high.is_finite() && low < high && Self::shows(low, self.scale) {
             Self { low, high, ..self }
@@ -193,7 +206,7 @@ impl Axis {
 /// A multiple of `step` with just the decimals that tell it from its neighbours.
 fn format_step(value: f64, step: f64) -> String {
     let size = value.abs().max(step);
-    if !(1e-4..1e7).contains(&step) && (size >= 1e7 || size < 1e-3) || size >= 1e9 {
+    if !(1e-4..1e7).contains(&step) && !(1e-3..1e7).contains(&size) || size >= 1e9 {
         // Digits between the largest place of the value and that of the step.
         let digits = (size.log10().floor() - step.log10().floor()).clamp(0.0, 15.0) as usize;
         return exponent_form(if value.abs() < step * 0.5 { 0.0 } else { value }, digits);
@@ -312,6 +325,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rounding_moves_ends_to_round_numbers_outside() {
+        let ends = |low, high, scale| {
+            let axis = Axis::new(low, high, scale).rounded(5);
+            (axis.low, axis.high)
+        };
+        assert_eq!(ends(1.3, 9.2, Scale::Linear), (0.0, 10.0));
+        assert_eq!(ends(-0.4, 93.0, Scale::Linear), (-20.0, 100.0));
+        assert_eq!(ends(0.013, 1.01, Scale::Log), (0.01, 2.0));
+        assert_eq!(ends(1.0, 1000.0, Scale::Log), (1.0, 1000.0));
     }
 
     #[test]

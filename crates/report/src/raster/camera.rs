@@ -110,10 +110,9 @@ impl Camera {
         Some((width as f32 / 2.0 + across * eye.x / eye.z, height as f32 / 2.0 - scale * eye.y / eye.z))
     }
 
-    /// The unit direction through a point of the picture; `x` and `y` run from -1 to 1, y up.
-    pub fn ray(&self, x: f32, y: f32) -> Vec3 {
-        let sideways = self.right * (x * self.half_height * self.aspect);
-        (self.forward + sideways + self.up * (y * self.half_height)).normalize()
+    /// The direction, with depth one, through a point of the picture; `x` and `y` run from -1 to 1, y up.
+    pub fn sight(&self, x: f32, y: f32) -> Vec3 {
+        self.forward + self.right * (x * self.half_height * self.aspect) + self.up * (y * self.half_height)
     }
 
     /// Horizontal frame of the camera: right, world up, and backwards to the viewer. Lights hang on

@@ -63,15 +63,21 @@ impl KeyShadow {
         Some(Self { across, along, key, low: origin, cell, depth })
     }
 
-    /// The share of `offsets` (in cm across the light) from which the key light is seen at a point.
-    pub fn visible(&self, point: Vec3, offsets: impl Iterator<Item = [f32; 2]>) -> f32 {
-        let (x, y, z) = (point.dot(self.across), point.dot(self.along), point.dot(self.key));
+    /// The unit direction to the light.
+    pub fn key(&self) -> Vec3 {
+        self.key
+    }
+
+    /// The share of `offsets` (two steps in cm across the light, and their length) from which the key light
+    /// is seen at a point.
+    pub fn visible(&self, point: Vec3, offsets: impl Iterator<Item = [f32; 3]>) -> f32 {
+        let (x, y) = (point.dot(self.across) - self.low[0], point.dot(self.along) - self.low[1]);
+        let (z, inverse) = (point.dot(self.key), 1.0 / self.cell);
         let (mut seen, mut count) = (0.0f32, 0.0f32);
-        for [dx, dy] in offsets {
-            let column = (x + dx - self.low[0]) / self.cell;
-            let row = (y + dy - self.low[1]) / self.cell;
+        for [dx, dy, length] in offsets {
+            let (column, row) = ((x + dx) * inverse, (y + dy) * inverse);
             // A wider look meets the surface's own slope further away.
-            let slack = self.cell + 0.6 * (dx * dx + dy * dy).sqrt();
+            let slack = self.cell + 0.6 * length;
             let inside = column >= 0.0 && row >= 0.0 && column < CELLS as f32 && row < CELLS as f32;
             let blocked = inside && self.depth[row as usize * CELLS + column as usize] > z + slack;
             seen += if blocked { 0.0 } else { 1.0 };
@@ -90,11 +96,11 @@ fn fill([a, b, c]: [[f32; 3]; 3], top: usize, band: &mut [f32]) {
     let rows = band.len() / CELLS;
     let least = |axis: usize| a[axis].min(b[axis]).min(c[axis]);
     let most = |axis: usize| a[axis].max(b[axis]).max(c[axis]);
-    // A cell is covered when its centre is: these bounds are at most one cell too wide.
+    // A cell is covered when its centre is; adding a half and cutting finds those in the range.
     let inverse = 1.0 / area;
-    for row in (least(1) as usize).max(top)..(most(1) as usize + 1).min(top + rows) {
+    for row in ((least(1) + 0.5) as usize).max(top)..((most(1) + 0.5) as usize).min(top + rows) {
         let y = row as f32 + 0.5;
-        for column in least(0) as usize..(most(0) as usize + 1).min(CELLS) {
+        for column in (least(0) + 0.5) as usize..((most(0) + 0.5) as usize).min(CELLS) {
             let x = column as f32 + 0.5;
             let s = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) * inverse;
             let t = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) * inverse;
@@ -115,7 +121,7 @@ mod tests {
     fn a_plate_hides_what_is_below_it() {
         let positions = [[-9.0, -9.0], [9.0, -9.0], [0.0, 9.0]].map(|[x, z]| Vec3::new(x, 5.0, z));
         let shadow = KeyShadow::cast(&positions, &[[0, 1, 2]], Vec3::Y).expect("a plate");
-        let look = |point| shadow.visible(point, [[0.0, 0.0], [0.1, 0.0]].into_iter());
+        let look = |point| shadow.visible(point, [[0.0, 0.0, 0.0], [0.1, 0.0, 0.1]].into_iter());
         assert_eq!(look(Vec3::ZERO), 0.0);
         assert_eq!(look(Vec3::new(0.0, 5.0, 0.0)), 1.0, "a plate does not shadow itself");
         assert_eq!(look(Vec3::new(0.0, 8.0, 0.0)), 1.0);

@@ -128,12 +128,11 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
         wireframe: settings.wireframe,
         like_depth: 0.0125 * size,
     };
-    let mut visible = vec![Visible::NOTHING; width * height];
-    visible.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
-        for (column, place) in line.iter_mut().enumerate() {
-            *place = scene.visible(column, row);
-        }
-    });
+    let visible: Vec<Visible> = (0..width * height)
+        .into_par_iter()
+        .with_min_len(width)
+        .map(|at| scene.visible(at % width, at / width))
+        .collect();
     let open = if settings.occlusion && bounds.is_some() {
         scene_openness(&scene, &visible, size)
     } else {
@@ -152,7 +151,7 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
 fn scene_openness(scene: &Scene, visible: &[Visible], size: f32) -> Vec<[f32; 2]> {
     let key_shadow = KeyShadow::cast(&scene.stage.positions, &scene.stage.triangles, scene.studio.key);
     let reach = Reach {
-        occlusion: 0.05 * size,
+        occlusion: 0.07 * size,
         penumbra: 0.006 * size,
         pixels: scene.height as f32 / (2.0 * scene.camera.half_height),
     };

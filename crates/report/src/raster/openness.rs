@@ -12,6 +12,9 @@ const LOOKS: usize = 9;
 /// Turns of the spiral of looks; prime to [`LOOKS`].
 const TURNS: f32 = 4.0;
 
+/// Surfaces whose normal has a smaller cosine with the key light get none of it anyway.
+const TURNED_AWAY: f32 = -0.15;
+
 /// The pattern repeats every so many pixels; the smoothing window is one period wide.
 const PERIOD: usize = 4;
 
@@ -65,12 +68,15 @@ pub(super) fn openness(
         let (sine, cosine) = (ORDER[cell] as f32 / 16.0 * std::f32::consts::TAU).sin_cos();
         [cosine, sine]
     });
-    let mut raw = vec![[1.0f32; 2]; visible.len()];
-    raw.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
-        for (column, out) in line.iter_mut().enumerate() {
-            let here = visible[row * width + column];
+    let wide = spiral.map(|[_, _, share]| share.sqrt() * reach.penumbra);
+    let raw: Vec<[f32; 2]> = visible
+        .par_iter()
+        .enumerate()
+        .with_min_len(width)
+        .map(|(at, here)| {
+            let (row, column) = (at / width, at % width);
             if !here.depth.is_finite() {
-                continue;
+                return [1.0; 2];
             }
             let [cosine, sine] = turns[row % PERIOD * PERIOD + column % PERIOD];
             let turned = spiral.map(|[x, y, share]| [x * cosine - y * sine, x * sine + y * cosine, share]);
@@ -81,21 +87,22 @@ pub(super) fn openness(
                 if tap_x < 0.0 || tap_y < 0.0 || tap_x >= width as f32 || tap_y >= height as f32 {
                     continue;
                 }
-                let there = visible[tap_y as usize * width + tap_x as usize];
+                let there = &visible[tap_y as usize * width + tap_x as usize];
                 if there.depth.is_finite() {
                     sum += obscurance(there.position - here.position, here.normal, reach.occlusion);
                 }
             }
-            out[0] = (1.0 - 3.4 * sum / LOOKS as f32).clamp(0.0, 1.0);
-            if let Some(shadow) = shadow {
-                let looks = turned.iter().map(|[x, y, share]| {
-                    let wide = share.sqrt() * reach.penumbra;
-                    [x * wide, y * wide]
-                });
-                out[1] = shadow.visible(here.position + here.normal * (reach.penumbra * 0.9), looks);
-            }
-        }
-    });
+            let open = (1.0 - 3.4 * sum / LOOKS as f32).clamp(0.0, 1.0);
+            let lit = match shadow {
+                Some(shadow) if here.normal.dot(shadow.key()) > TURNED_AWAY => {
+                    let looks = turned.iter().zip(wide).map(|([x, y, _], wide)| [x * wide, y * wide, wide]);
+                    shadow.visible(here.position + here.normal * (reach.penumbra * 0.9), looks)
+                }
+                _ => 1.0,
+            };
+            [open, lit]
+        })
+        .collect();
     smooth(&raw, visible, width, like_depth)
 }
 
@@ -110,29 +117,27 @@ fn obscurance(offset: Vec3, normal: Vec3, reach: f32) -> f32 {
 /// The mean over one period of the pattern, among pixels of like depth.
 fn smooth(raw: &[[f32; 2]], visible: &[Visible], width: usize, tolerance: f32) -> Vec<[f32; 2]> {
     let height = raw.len() / width;
-    let mut out = raw.to_vec();
-    out.par_chunks_mut(width).enumerate().for_each(|(row, line)| {
-        let rows = row.saturating_sub(1)..(row + PERIOD - 1).min(height);
-        for (column, value) in line.iter_mut().enumerate() {
-            let depth = visible[row * width + column].depth;
-            if !depth.is_finite() {
-                continue;
-            }
-            let columns = column.saturating_sub(1)..(column + PERIOD - 1).min(width);
-            let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
-            for other_row in rows.clone() {
-                for at in other_row * width + columns.start..other_row * width + columns.end {
-                    if (visible[at].depth - depth).abs() < tolerance {
-                        sum[0] += raw[at][0];
-                        sum[1] += raw[at][1];
-                        count += 1.0;
-                    }
+    let mean = |at: usize| {
+        let (row, column) = (at / width, at % width);
+        let depth = visible[at].depth;
+        if !depth.is_finite() {
+            return raw[at];
+        }
+        let columns = column.saturating_sub(1)..(column + PERIOD - 1).min(width);
+        let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
+        for other_row in row.saturating_sub(1)..(row + PERIOD - 1).min(height) {
+            for at in other_row * width + columns.start..other_row * width + columns.end {
+                if (visible[at].depth - depth).abs() < tolerance {
+                    sum[0] += raw[at][0];
+                    sum[1] += raw[at][1];
+                    count += 1.0;
                 }
             }
-            *value = sum.map(|total| total / count);
         }
-    });
-    out
+        // A pixel agrees with itself, unless the tolerance is nothing.
+        if count > 0.0 { sum.map(|total| total / count) } else { raw[at] }
+    };
+    (0..raw.len()).into_par_iter().with_min_len(width).map(mean).collect()
 }
 
 #[cfg(test)]

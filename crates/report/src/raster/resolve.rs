@@ -58,30 +58,40 @@ impl Scene<'_> {
     pub fn pixel(&self, column: usize, row: usize, findings: &Findings) -> [u8; 4] {
         let seen = &findings.visible[row * self.width + column];
         let samples = self.samples(column, row);
-        let mut light = Vec3::ZERO;
-        let mut alpha = 0.0;
-        for (first, sample) in samples.iter().enumerate() {
-            if samples[..first].iter().any(|s| s.triangle == sample.triangle) {
-                continue;
-            }
-            let (mut x, mut y, mut count) = (0.0, 0.0, 0.0);
-            for (place, other) in SAMPLE_PLACES.iter().zip(samples) {
-                if other.triangle == sample.triangle {
-                    x += place.0;
-                    y += place.1;
-                    count += 1.0;
+        let (mut light, mut alpha) = (Vec3::ZERO, 0.0);
+        let first = samples[0].triangle;
+        if samples.iter().all(|sample| sample.triangle == first) {
+            let (x, y) = (column as f32 + 0.5, row as f32 + 0.5);
+            (light, alpha) = match first {
+                NOTHING => self.behind(x, y),
+                triangle => {
+                    (self.surface(triangle, x, y, seen, findings.open[row * self.width + column]), 1.0)
                 }
-            }
-            let (x, y) = (column as f32 + x / count, row as f32 + y / count);
-            let share = count / SAMPLES as f32;
-            if sample.triangle == NOTHING {
-                let (colour, opacity) = self.behind(x, y);
-                light += colour * share;
-                alpha += opacity * share;
-            } else {
-                let open = self.open_at(column, row, 1.0 / sample.inverse_depth, findings);
-                light += self.surface(sample.triangle, x, y, seen, open) * share;
-                alpha += share;
+            };
+        } else {
+            for (first, sample) in samples.iter().enumerate() {
+                if samples[..first].iter().any(|s| s.triangle == sample.triangle) {
+                    continue;
+                }
+                let (mut x, mut y, mut count) = (0.0, 0.0, 0.0);
+                for (place, other) in SAMPLE_PLACES.iter().zip(samples) {
+                    if other.triangle == sample.triangle {
+                        x += place.0;
+                        y += place.1;
+                        count += 1.0;
+                    }
+                }
+                let (x, y) = (column as f32 + x / count, row as f32 + y / count);
+                let share = count / SAMPLES as f32;
+                if sample.triangle == NOTHING {
+                    let (colour, opacity) = self.behind(x, y);
+                    light += colour * share;
+                    alpha += opacity * share;
+                } else {
+                    let open = self.open_at(column, row, 1.0 / sample.inverse_depth, findings);
+                    light += self.surface(sample.triangle, x, y, seen, open) * share;
+                    alpha += share;
+                }
             }
         }
         let straight = if alpha > 0.0 { light / alpha } else { Vec3::ZERO };
@@ -176,7 +186,9 @@ impl Scene<'_> {
     fn behind(&self, x: f32, y: f32) -> (Vec3, f32) {
         let (x, y) = (x / self.width as f32, y / self.height as f32);
         let dark = match self.shadow {
-            Some(shadow) => shadow.along(self.camera.position, self.camera.ray(2.0 * x - 1.0, 1.0 - 2.0 * y)),
+            Some(shadow) => {
+                shadow.along(self.camera.position, self.camera.sight(2.0 * x - 1.0, 1.0 - 2.0 * y))
+            }
             None => 0.0,
         };
         let (top, bottom, vignette, shade) = match self.backdrop {

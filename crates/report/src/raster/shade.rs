@@ -32,7 +32,7 @@ pub(super) struct Studio {
 const KEY_COLOUR: Vec3 = Vec3::new(1.34, 1.25, 1.13);
 const FILL_COLOUR: Vec3 = Vec3::new(0.13, 0.16, 0.22);
 const RIM_COLOUR: Vec3 = Vec3::new(0.85, 0.95, 1.10);
-const SKY_COLOUR: Vec3 = Vec3::new(0.30, 0.34, 0.40);
+const SKY_COLOUR: Vec3 = Vec3::new(0.31, 0.34, 0.39);
 const FLOOR_COLOUR: Vec3 = Vec3::new(0.17, 0.145, 0.13);
 
 impl Studio {
@@ -54,7 +54,7 @@ impl Studio {
         let fill = wrap(normal.dot(self.fill), 0.4) * direct_openness;
         let grazing = 1.0 - normal.dot(to_eye).clamp(0.0, 1.0);
         let edge = grazing * grazing * grazing;
-        let rim = normal.dot(self.rim).max(0.0) * edge * openness * openness;
+        let rim = normal.dot(self.rim).max(0.0) * edge * openness * openness * (0.4 + 0.6 * key_visible);
         let diffuse = ambient + KEY_COLOUR * key + FILL_COLOUR * fill;
         let power = 12.0 + 180.0 * shine * shine;
         let highlight = |light: Vec3| {

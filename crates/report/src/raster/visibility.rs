@@ -14,6 +14,10 @@ pub(super) const SAMPLES: usize = 4;
 pub(super) const SAMPLE_PLACES: [(f32, f32); SAMPLES] =
     [(0.375, 0.125), (0.875, 0.375), (0.125, 0.625), (0.625, 0.875)];
 
+/// The lowest and highest coordinate of a sample in its pixel.
+const FIRST_PLACE: f64 = 0.125;
+const LAST_PLACE: f64 = 0.875;
+
 /// The value of [`Sample::triangle`] where nothing is seen.
 pub(super) const NOTHING: u32 = u32::MAX;
 
@@ -76,11 +80,13 @@ impl Setup {
         if low[0] >= high[0] || low[1] >= high[1] {
             return None;
         }
+        // Only pixels of which some sample may be covered.
+        let reach = |value: f64| (value + 1.0 - FIRST_PLACE) as u32;
         Some(Self {
             edges,
             inverse_depth,
-            low: [low[0] as u32, low[1] as u32],
-            high: [(high[0] as u32 + 1).min(width as u32), (high[1] as u32 + 1).min(height as u32)],
+            low: low.map(|value| (value + 1.0 - LAST_PLACE) as u32),
+            high: [reach(high[0]).min(width as u32), reach(high[1]).min(height as u32)],
         })
     }
 
@@ -103,28 +109,42 @@ impl Setup {
         let rows = band.len() / (width * SAMPLES);
         let first = (self.low[1] as usize).max(top);
         let last = (self.high[1] as usize).min(top + rows);
+        let shift = |[a, b, _]: [f64; 3]| SAMPLE_PLACES.map(|(x, y)| a * f64::from(x) + b * f64::from(y));
+        let [shift0, shift1, shift2] = self.edges.map(shift);
+        let depth_shift = shift(self.inverse_depth).map(|value| value as f32);
         for row in first..last {
             let line = &mut band[(row - top) * width * SAMPLES..][..width * SAMPLES];
-            for (place, &(offset_x, offset_y)) in SAMPLE_PLACES.iter().enumerate() {
-                let y = row as f64 + f64::from(offset_y);
-                // The order of operations makes a shared edge exactly opposite in both triangles:
-                // no sample falls between them.
-                let [e0, e1, e2] = self.edges.map(|[a, b, c]| (a, b * y + c));
-                let (depth_a, depth_b) =
-                    (self.inverse_depth[0], self.inverse_depth[1] * y + self.inverse_depth[2]);
-                for column in self.low[0] as usize..self.high[0] as usize {
-                    let x = column as f64 + f64::from(offset_x);
-                    if e0.0 * x + e0.1 >= 0.0 && e1.0 * x + e1.1 >= 0.0 && e2.0 * x + e2.1 >= 0.0 {
-                        let inverse_depth = (depth_a * x + depth_b) as f32;
-                        let sample = &mut line[column * SAMPLES + place];
-                        if inverse_depth > sample.inverse_depth {
-                            *sample = Sample { inverse_depth, triangle };
-                        }
+            let y = row as f64;
+            // Every operation is odd in the edge's sign, so a shared edge is exactly opposite in both
+            // triangles: no sample falls between them.
+            let [e0, e1, e2] = self.edges.map(|[a, b, c]| (a, b * y + c));
+            let (depth_a, depth_b) =
+                (self.inverse_depth[0], self.inverse_depth[1] * y + self.inverse_depth[2]);
+            for column in self.low[0] as usize..self.high[0] as usize {
+                let x = column as f64;
+                let (at0, at1, at2) = (e0.0 * x + e0.1, e1.0 * x + e1.1, e2.0 * x + e2.1);
+                let inside: [f64; SAMPLES] = std::array::from_fn(|place| {
+                    smaller(smaller(at0 + shift0[place], at1 + shift1[place]), at2 + shift2[place])
+                });
+                if inside.iter().all(|value| *value < 0.0) {
+                    continue;
+                }
+                let depth = (depth_a * x + depth_b) as f32;
+                let samples = &mut line[column * SAMPLES..][..SAMPLES];
+                for (place, sample) in samples.iter_mut().enumerate() {
+                    let inverse_depth = depth + depth_shift[place];
+                    if inside[place] >= 0.0 && inverse_depth > sample.inverse_depth {
+                        *sample = Sample { inverse_depth, triangle };
                     }
                 }
             }
         }
     }
+}
+
+/// The smaller of two numbers, in the form that compiles to one instruction.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 /// The picture's samples and the triangles behind them.
@@ -155,8 +175,9 @@ impl Visibility {
         let mut bands = vec![Vec::new(); height.div_ceil(BAND)];
         for (index, setup) in (0u32..).zip(&setups) {
             if let Some(setup) = setup {
-                for band in setup.low[1] as usize / BAND..=(setup.high[1] as usize - 1) / BAND {
-                    bands[band].push(index);
+                let rows = setup.low[1] as usize..setup.high[1] as usize;
+                for band in &mut bands[rows.start / BAND..rows.end.div_ceil(BAND)] {
+                    band.push(index);
                 }
             }
         }
