@@ -12,8 +12,11 @@ use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
 use understudy_io::{blendshape_npz, bvh, dataset, gltf, live_link, obj, real};
 
-/// Every target: its name, the function, and whether the last bytes were accepted.
-pub const TARGETS: [(&str, fn(&[u8]) -> bool); 9] = [
+/// Runs a reader on bytes and tells whether it accepted them.
+pub type Run = fn(&[u8]) -> bool;
+
+/// Every target by its name.
+pub const TARGETS: [(&str, Run); 9] = [
     ("gltf", gltf),
     ("obj", obj),
     ("npz", npz),

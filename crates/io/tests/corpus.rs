@@ -96,7 +96,7 @@ fn readers_survive_the_corpus_and_its_mutations() {
 }
 
 /// Runs a target on bytes; on a panic or a burst of memory, says which input it was.
-fn check(target: &str, name: &str, mutation: usize, run: fn(&[u8]) -> bool, bytes: &[u8]) {
+fn check(target: &str, name: &str, mutation: usize, run: targets::Run, bytes: &[u8]) {
     let held = HELD.load(Ordering::Relaxed);
     MOST.store(held, Ordering::Relaxed);
     let outcome = std::panic::catch_unwind(|| run(bytes));
