@@ -2,7 +2,7 @@
 //! that grow out of the knuckles and a thumb out of the palm's side.
 
 use super::plan;
-use super::sculpt::{Mask, Row, Sculpt, UvBox, mixed};
+use super::sculpt::{Row, Sculpt, UvBox, mixed};
 use std::f32::consts::TAU;
 use understudy_core::Vec3;
 
@@ -61,9 +61,7 @@ pub fn build(sculpt: &mut Sculpt<'_>, armhole: &[u32]) {
             let (sin, cos) = (TAU * around as f32 / 8.0).sin_cos();
             let point = centre + top * (up * cos + lift) + side * (front * sin);
             let weights = sleeve_weights(sculpt, index, around);
-            let vertex = sculpt.vertex(point, weights);
-            sculpt.mark(vertex, Mask::Cuff, if (6..8).contains(&index) { 1.0 } else { 0.0 });
-            ring.push(vertex);
+            ring.push(sculpt.vertex(point, weights));
         }
         let now = (before + 0.01f32).max(distance / total);
         sculpt.band(&last, &ring, true, segment, SLEEVE_UV, (before, now.min(1.0)));
@@ -181,8 +179,7 @@ fn finger_tube(sculpt: &mut Sculpt<'_>, finger: &plan::Finger, base: [u32; 4], u
     let [first, second, third] = [1, 2, 3].map(|joint| sculpt.row(&[(name(joint).as_str(), 1.0)]));
     let [a, b, c, tip] = finger.joints;
     let stations = [
-        (a.lerp(b, 0.52), b - a, 1.26, first.clone()),
-        (b, c - a, 1.24, mixed(&first, &second, 0.5)),
+        (a.lerp(b, 0.82), c - a, 1.26, mixed(&first, &second, 0.32)),
         (c, tip - b, 1.14, mixed(&second, &third, 0.5)),
         (tip, tip - c, 0.86, third),
     ];
@@ -198,7 +195,7 @@ fn finger_tube(sculpt: &mut Sculpt<'_>, finger: &plan::Finger, base: [u32; 4], u
                 sculpt.vertex(point, row.clone())
             })
             .to_vec();
-        let (low, high) = (index as f32 * 0.22, (index + 1) as f32 * 0.22);
+        let (low, high) = (index as f32 * 0.29, (index + 1) as f32 * 0.29);
         sculpt.band(&last, &ring, true, "glove", uv, (low, high));
         last = ring;
     }

@@ -128,6 +128,8 @@ fn skirt(sculpt: &mut Sculpt<'_>) -> Skirt {
             outside.push(sculpt.vertex(point, weights.clone()));
             inside.push(sculpt.vertex(lining, weights));
             for vertex in [outside[column], inside[column]] {
+                sculpt.mark(vertex, Mask::Column, column as f32 / 8.0);
+                sculpt.mark(vertex, Mask::Row, row as f32 / 4.0);
                 sculpt.mark(vertex, Mask::Skirt, [0.0, 0.35, 1.0, 1.0, 1.0][row]);
             }
             let border = if row == 4 {

@@ -74,7 +74,7 @@ const SIDE: [Joint; 37] = [
     ("hip.twist", "thigh", Channel::RotateY, -35.0, 35.0),
     ("hip.out", "thigh", Channel::RotateZ, -15.0, 50.0),
     ("knee.bend", "calf", Channel::RotateX, -3.0, 135.0),
-    ("ankle.up", "foot", Channel::RotateX, -45.0, 35.0),
+    ("ankle.up", "foot", Channel::RotateX, -45.0, 45.0),
     ("ankle.roll", "foot", Channel::RotateY, -18.0, 18.0),
     ("ankle.turn", "foot", Channel::RotateZ, -22.0, 22.0),
     ("toe.up", "toe", Channel::RotateX, -20.0, 50.0),

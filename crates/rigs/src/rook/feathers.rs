@@ -14,17 +14,17 @@ use understudy_core::{Affine3A, Mat3, Vec2, Vec3};
 fn feather(length: f32, width: f32, cell: (Vec2, Vec2)) -> Cage {
     let mut cage = Cage::default();
     let segment = cage.segment("feather");
-    let outline = [0.55f32, 0.92, 1.0, 0.9, 0.62, 0.04];
+    let outline = [0.55f32, 0.95, 1.0, 0.72, 0.04];
     let mut rows = Vec::new();
     for (index, wide) in outline.into_iter().enumerate().rev() {
         let t = index as f32 / (outline.len() - 1) as f32;
         let lift = 0.35 + 0.9 * t * t;
         let at = |side: f32| Vec3::new(side * wide * width, -t * length, lift - 0.45 * side * side * wide);
-        rows.push([-1.0f32, -0.5, 0.0, 0.5, 1.0].map(|side| cage.vertex(at(side))).to_vec());
+        rows.push([-1.0f32, 0.0, 1.0].map(|side| cage.vertex(at(side))).to_vec());
     }
     let size = cell.1 - cell.0;
     let uv = |row: usize, column: usize| {
-        let place = Vec2::new(column as f32 / 4.0, row as f32 / (outline.len() - 1) as f32);
+        let place = Vec2::new(column as f32 / 2.0, row as f32 / (outline.len() - 1) as f32);
         cell.0 + size * place
     };
     cage.skin_rows(&rows, false, segment, uv);
@@ -57,7 +57,7 @@ pub fn build(fixtures: &mut Fixtures, body: &FineBody) {
                 let length = [12.0, 10.5, 9.5][row];
                 let piece = feather(length, [2.9, 2.7, 2.4][row], fixtures.cell());
                 let tint = 0.88 + 0.24 * ((index * 7 + row * 3) % 5) as f32 / 4.0;
-                fixtures.hard(piece, at, held, paint::FEATHER * tint);
+                fixtures.hard(piece, at, held, paint::FEATHER * (0.8 * tint));
             }
         }
     }
@@ -67,26 +67,26 @@ pub fn build(fixtures: &mut Fixtures, body: &FineBody) {
         let at = frame(&place, Vec3::Y) * Affine3A::from_mat3_translation(Mat3::IDENTITY, Vec3::Z * 0.5);
         let (low, high) = fixtures.cell();
         fixtures.hard(
-            ellipsoid("brooch", Vec3::new(2.6, 2.6, 0.9), 18, 8, low, high),
+            ellipsoid("brooch", Vec3::new(2.6, 2.6, 0.9), 14, 6, low, high),
             at,
             held,
             paint::BRASS,
         );
         let (low, high) = fixtures.cell();
         let gem = at * Affine3A::from_translation(Vec3::Z * 0.6);
-        fixtures.hard(ellipsoid("gem", Vec3::new(1.5, 1.5, 0.9), 14, 8, low, high), gem, held, paint::GEM);
+        fixtures.hard(ellipsoid("gem", Vec3::new(1.5, 1.5, 0.9), 12, 6, low, high), gem, held, paint::GEM);
     }
 }
 
 /// The rolled cloth around the neck that hides the roots of the feathers.
 fn cowl(fixtures: &mut Fixtures, mantle: &Surface<'_>) {
-    const COUNT: usize = 36;
+    const COUNT: usize = 28;
     let centre = Vec3::new(0.0, 150.0, -1.5);
     let mut places = Vec::new();
     for step in 0..COUNT {
         let (sin, cos) = (TAU * step as f32 / COUNT as f32).sin_cos();
         // Lower in front, where it hangs.
-        let height = (29.0 - 13.0 * cos.max(0.0)).to_radians();
+        let height = (42.0 - 7.0 * cos.max(0.0)).to_radians();
         let direction = Vec3::new(sin * height.cos(), height.sin(), cos * height.cos());
         let Some(place) = mantle.hit(centre + direction * 60.0, -direction) else { return };
         places.push(place);

@@ -95,7 +95,7 @@ pub fn ring(segment: &str, points: &[Vec3], radius: f32, cell: (Vec2, Vec2)) -> 
     let segment = cage.segment(segment);
     let count = points.len();
     let middle = points.iter().sum::<Vec3>() / count as f32;
-    let sides = 8;
+    let sides = 6;
     let rows: Vec<Vec<u32>> = (0..=count)
         .map(|index| {
             if index == count {
@@ -121,7 +121,7 @@ pub fn ring(segment: &str, points: &[Vec3], radius: f32, cell: (Vec2, Vec2)) -> 
 
 /// A box with soft edges about the origin.
 fn soft_box(segment: &str, size: Vec3, cell: (Vec2, Vec2)) -> Cage {
-    let mut part = ellipsoid(segment, Vec3::ONE, 16, 10, cell.0, cell.1);
+    let mut part = ellipsoid(segment, Vec3::ONE, 12, 6, cell.0, cell.1);
     for p in &mut part.positions {
         let square = |v: f32| v.abs().powf(0.45).copysign(v);
         *p = Vec3::new(square(p.x), square(p.y), square(p.z)) * size * 0.62;
@@ -153,11 +153,11 @@ fn eyes(fixtures: &mut Fixtures, body: &FineBody) {
         let anchors = anchors(&mask, &place, 1.6);
         let at = frame(&place, Vec3::Y);
         let (low, high) = fixtures.cell();
-        let lens = ellipsoid("lens", Vec3::new(2.15, 2.15, 0.9), 20, 10, low, high);
+        let lens = ellipsoid("lens", Vec3::new(2.15, 2.15, 0.9), 16, 6, low, high);
         fixtures.hard(lens, at, anchors, paint::LENS);
-        let points: Vec<Vec3> = (0..20)
+        let points: Vec<Vec3> = (0..16)
             .map(|step| {
-                let (sin, cos) = (TAU * step as f32 / 20.0).sin_cos();
+                let (sin, cos) = (TAU * step as f32 / 16.0).sin_cos();
                 Vec3::new(2.3 * sin, 2.3 * cos, 0.35)
             })
             .collect();
@@ -171,7 +171,7 @@ fn rectangle(width: f32, height: f32, z: f32) -> Vec<Vec3> {
     let corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0)];
     for index in 0..4 {
         let (a, b) = (corners[index], corners[(index + 1) % 4]);
-        for t in [0.06f32, 0.35, 0.65, 0.94] {
+        for t in [0.06f32, 0.5, 0.94] {
             let at = |a: f32, b: f32| a + (b - a) * t;
             points.push(Vec3::new(at(a.0, b.0) * width, at(a.1, b.1) * height, z));
         }
@@ -219,7 +219,7 @@ fn belt(fixtures: &mut Fixtures, body: &FineBody) {
         let lid = at * Affine3A::from_translation(Vec3::new(0.0, size.y * 0.3, 0.25));
         fixtures.hard(flap, lid, anchors, paint::LEATHER);
         let (low, high) = fixtures.cell();
-        let stud = ellipsoid("stud", Vec3::new(0.6, 0.6, 0.4), 10, 6, low, high);
+        let stud = ellipsoid("stud", Vec3::new(0.6, 0.6, 0.4), 8, 4, low, high);
         let place = at * Affine3A::from_translation(Vec3::new(0.0, size.y * 0.08, size.z * 0.72));
         fixtures.hard(stud, place, anchors, paint::BRASS);
     }
@@ -288,7 +288,7 @@ fn chest(fixtures: &mut Fixtures, body: &FineBody) {
             let Some(place) = coat.hit(Vec3::new(x, y, 60.0), Vec3::NEG_Z) else { continue };
             let anchors = anchors(&coat, &place, 1.6);
             let (low, high) = fixtures.cell();
-            let button = ellipsoid("button", Vec3::new(0.85, 0.85, 0.5), 10, 6, low, high);
+            let button = ellipsoid("button", Vec3::new(0.85, 0.85, 0.5), 8, 4, low, high);
             let at = frame(&place, Vec3::Y) * Affine3A::from_translation(Vec3::Z * 0.15);
             fixtures.hard(button, at, anchors, paint::BRASS);
         }
@@ -301,7 +301,7 @@ fn baldric(fixtures: &mut Fixtures, coat: &Surface<'_>) {
     let middle = Vec3::new(0.5, 129.0, -0.8);
     // The plane of the strap leans from the right shoulder down to the left hip.
     let down_left = Vec3::new(0.62, -0.78, 0.0);
-    let steps = 56;
+    let steps = 44;
     let from = 0.17;
     let rays: Vec<(Vec3, Vec3, Vec3)> = (0..=steps)
         .map(|step| {
@@ -333,7 +333,7 @@ fn hem_spikes(fixtures: &mut Fixtures, body: &FineBody) {
             let centres = [root, root + along * 2.2, root + along * 6.0, root + along * 8.4];
             let radii = [1.0, 1.25, 0.62, 0.06].map(Vec2::splat);
             let (low, high) = fixtures.cell();
-            let spike = tube("spike", &centres, &radii, outward, 10, true, low, high);
+            let spike = tube("spike", &centres, &radii, outward, 8, true, low, high);
             let held = anchors(&coat, &Place { point: root, ..place }, 2.4);
             fixtures.hard(spike, Affine3A::IDENTITY, held, paint::STEEL);
         }
@@ -345,9 +345,9 @@ fn boot_straps(fixtures: &mut Fixtures, body: &FineBody) {
     for sign in [1.0f32, -1.0] {
         for (y, tilt) in [(14.5f32, 0.16f32), (28.0, 0.0)] {
             let middle = Vec3::new(plan::ANKLE.x * sign, y, plan::ANKLE.z + 0.4);
-            let rays: Vec<(Vec3, Vec3, Vec3)> = (0..=28)
+            let rays: Vec<(Vec3, Vec3, Vec3)> = (0..=22)
                 .map(|step| {
-                    let angle = TAU * step as f32 / 28.0;
+                    let angle = TAU * step as f32 / 22.0;
                     let direction = Vec3::new(angle.sin(), -tilt * angle.cos(), angle.cos());
                     (middle + direction * 20.0, -direction, Vec3::Y * 1.1)
                 })

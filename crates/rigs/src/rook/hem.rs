@@ -76,7 +76,9 @@ impl HemFollow {
                 let influence =
                     legs.each_ref().map(|leg| (0.55 + 1.1 * outward.x * leg.side).clamp(0.1, 1.0));
                 let hip = rest.0[legs[leg].bones[0]].translation;
-                chains.push(Chain { bones, outward, axes, sideways: axes[1].cross(along), hip, influence });
+                let sideways = axes[1].cross(along);
+                let sideways = Vec3::new(sideways.x, 0.0, sideways.z).normalize();
+                chains.push(Chain { bones, outward, axes, sideways, hip, influence });
             }
         }
         let [flare, wind_x, wind_z] = controls;

@@ -1,12 +1,14 @@
 //! Rook's stack: constraints that move twist, helper and hem bones, and the deformers in their order.
 
+use super::gather::Gather;
 use super::hem::{Cloth, Collide, HemFollow, Limb};
 use super::plan;
 use super::sculpt::{FineBody, Mask};
+use super::wear;
 use crate::constraints::{Drive, Helper, PoseConstraint, Twist};
 use crate::deformers::{
     Attachment, DeltaMush, DeltaMushConfig, Driver, Muscle, MuscleBulge, RigSize, SkinSlide, Skinning, Slide,
-    VertexWeights, smooth_step, spindle_mask,
+    VertexWeights, Wrinkles, smooth_step, spindle_mask,
 };
 use crate::rig::RigError;
 use crate::stack::Deformer;
@@ -204,7 +206,7 @@ impl Stage<'_> {
                         }),
                         mask: area(at(centre), radius, segments),
                         amount,
-                        limit: 3.0,
+                        limit: 4.0,
                     });
                 };
             let shoulder = plan::SHOULDER;
@@ -214,7 +216,7 @@ impl Stage<'_> {
                 17.0,
                 &["coat"],
                 ["upper_arm", "chest"],
-                0.14,
+                0.22,
             );
             slide(
                 "back",
@@ -222,9 +224,9 @@ impl Stage<'_> {
                 18.0,
                 &["coat"],
                 ["upper_arm", "chest"],
-                0.14,
+                0.22,
             );
-            slide("sleeve", plan::elbow(), 15.0, &["coat"], ["forearm", "upper_arm"], 0.16);
+            slide("sleeve", plan::elbow(), 15.0, &["coat"], ["forearm", "upper_arm"], 0.24);
             slide(
                 "seat",
                 plan::HIP + Vec3::new(1.0, -2.0, -9.0),
@@ -233,14 +235,14 @@ impl Stage<'_> {
                 ["thigh", "hips"],
                 0.2,
             );
-            slide("hip", plan::HIP + Vec3::new(6.0, 3.0, 4.0), 14.0, &["coat"], ["thigh", "hips"], 0.12);
+            slide("hip", plan::HIP + Vec3::new(6.0, 3.0, 4.0), 14.0, &["coat"], ["thigh", "hips"], 0.18);
             slide(
                 "knee",
                 plan::KNEE + Vec3::new(0.0, 2.0, 2.0),
                 13.0,
                 &["trousers"],
                 ["calf", "thigh"],
-                0.16,
+                0.24,
             );
         }
         slides
@@ -294,7 +296,7 @@ impl Stage<'_> {
     pub fn deformers(&self, weights: &SkinWeights) -> Result<Vec<Box<dyn Deformer>>, RigError> {
         let size = RigSize::new(self.mesh, Some(self.skeleton), self.specs);
         let mush = DeltaMushConfig {
-            iterations: 8,
+            iterations: 12,
             step: 0.6,
             mask: self.mush_mask(),
             smallest_island: 3000,
@@ -304,10 +306,12 @@ impl Stage<'_> {
             Box::new(Skinning::new(weights.clone(), self.dual_zones(weights), &size)?),
             Box::new(MuscleBulge::new(self.muscles(), &size)?),
             Box::new(SkinSlide::new(self.slides(), self.mesh, &size)?),
+            Box::new(Gather::new(self.skeleton, self.body)),
             Box::new(self.skirt()),
             Box::new(self.mantle(("l", 1.0))),
             Box::new(self.mantle(("r", -1.0))),
             Box::new(DeltaMush::new(mush, self.mesh, &size)?),
+            Box::new(Wrinkles::new(wear::folds(self.mesh, self.specs), self.mesh, &size)?),
         ])
     }
 

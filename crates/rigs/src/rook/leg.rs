@@ -2,7 +2,7 @@
 //! between the last and the first runs through the crotch), the boot bends forward into the foot.
 
 use super::plan;
-use super::sculpt::{Mask, Row, Sculpt, UvBox};
+use super::sculpt::{Row, Sculpt, UvBox};
 use understudy_core::Vec3;
 
 const PELVIS_UV: UvBox = UvBox(0.405, 0.80, 0.495, 0.90);
@@ -89,9 +89,7 @@ pub fn build(sculpt: &mut Sculpt<'_>, waist: &[u32]) {
                 point.y += 2.2 * cos;
             }
             let weights = leg_weights(sculpt, index);
-            let vertex = sculpt.vertex(point, weights);
-            sculpt.mark(vertex, Mask::Cuff, if index == 5 || index == 6 { 1.0 } else { 0.0 });
-            ring.push(vertex);
+            ring.push(sculpt.vertex(point, weights));
         }
         let rows = (1.0 - index as f32 / 10.0, 1.0 - (index + 1) as f32 / 10.0);
         sculpt.band(&last, &ring, true, segment, LEG_UV, rows);

@@ -9,6 +9,7 @@ mod coat;
 mod controls;
 mod feathers;
 mod fixtures;
+mod gather;
 mod head;
 mod hem;
 mod layers;
@@ -19,6 +20,7 @@ mod ride;
 mod sculpt;
 mod sculpting;
 mod surface;
+mod wear;
 
 use crate::rig::RigError;
 use crate::stack::{StackParts, StackRig};

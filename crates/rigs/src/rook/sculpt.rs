@@ -28,11 +28,13 @@ pub enum Mask {
     Trim,
     /// One on the free part of the coat's skirt.
     Skirt,
-    /// One on the leather of gauntlets and boots' cuffs.
-    Cuff,
+    /// Column of the skirt, front to back, 0 to 1.
+    Column,
+    /// Row of the skirt, belt to hem, 0 to 1.
+    Row,
 }
 
-const MASKS: usize = 3;
+const MASKS: usize = 4;
 
 /// The half cage.
 pub struct Sculpt<'a> {
