@@ -13,6 +13,7 @@ pub mod gltf;
 pub mod live_link;
 pub mod npz;
 pub mod obj;
+pub mod onnx;
 pub mod real;
 pub mod tensors;
 mod units;

@@ -14,7 +14,7 @@ use crate::body::Poses;
 use understudy_core::{Affine3A, Vec3};
 
 /// Something that moves vertices from bones, fitted to examples.
-pub trait Approximation: Sync {
+pub trait Approximation: Send + Sync {
     /// Short, for tables and JSON.
     fn name(&self) -> &str;
 

@@ -276,5 +276,16 @@ impl Kernel {
     }
 }
 
+/// Fused multiply-adds that one core does at most, GFLOP/s (two a multiply-add), measured: independent
+/// sums in registers, nothing from memory, best of several runs. `None` where there is no such kernel.
+pub fn peak_gflops() -> Option<f64> {
+    match Kernel::detect().0 {
+        // SAFETY: the kernel was chosen because the machine has the instructions.
+        #[cfg(target_arch = "x86_64")]
+        Choice::Avx2 => Some(unsafe { avx2::peak_gflops() }),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests;
