@@ -73,6 +73,105 @@ const FACES: [(&str, Changes); 16] = [
     ("stretch", &[("squash", 1.0), ("head.turn", 35.0), ("twist", 0.6), ("jawOpen", 0.7)]),
 ];
 
+const BODIES: [(&str, Changes); 12] = [
+    ("rest", &[]),
+    ("stand", &[("shoulder.up", -30.0), ("elbow.bend", -30.0), ("hip.out", -10.0)]),
+    ("arms up", &[("shoulder.up", 90.0), ("clavicle.up", 20.0), ("elbow.bend", -40.0)]),
+    ("forward", &[("shoulder.forward", 80.0), ("elbow.bend", -40.0)]),
+    ("elbows", &[("elbow.bend", 80.0), ("wrist.twist", 40.0)]),
+    ("knees", &[("hip.forward", 80.0), ("knee.bend", 120.0)]),
+    ("split", &[("hip.out", 35.0), ("hip_l.forward", 60.0), ("hip_r.forward", -25.0)]),
+    (
+        "bow",
+        &[
+            ("root.pitch", 25.0),
+            ("spine_1.bend", 16.0),
+            ("spine_2.bend", 16.0),
+            ("chest.bend", 16.0),
+            ("head.nod", 20.0),
+        ],
+    ),
+    (
+        "turn",
+        &[
+            ("spine_1.turn", 10.0),
+            ("spine_2.turn", 14.0),
+            ("chest.turn", 16.0),
+            ("neck.turn", 14.0),
+            ("head.turn", 35.0),
+        ],
+    ),
+    (
+        "fists",
+        &[
+            ("index.bend", 70.0),
+            ("middle.bend", 70.0),
+            ("ring.bend", 70.0),
+            ("pinky.bend", 70.0),
+            ("thumb.bend", 30.0),
+            ("flex", 1.0),
+        ],
+    ),
+    ("breath", &[("breathe", 1.0), ("jawOpen", 1.0), ("mouthSmileLeft", 1.0)]),
+    (
+        "lean",
+        &[
+            ("spine_1.lean", 10.0),
+            ("spine_2.lean", 12.0),
+            ("chest.lean", 12.0),
+            ("hip_l.out", 20.0),
+            ("ankle.up", -30.0),
+        ],
+    ),
+];
+
+/// Values on a body: both sides where none is named.
+fn natural(rig: &StackRig, changes: Changes) -> Result<Controls, Box<dyn Error>> {
+    let mut full = Vec::new();
+    for (name, value) in changes {
+        if rig.specs().find(name).is_some() {
+            full.push(((*name).to_string(), *value));
+            continue;
+        }
+        for side in ["l", "r"] {
+            let sided = name.split_once('.');
+            full.push((
+                sided.map_or(format!("{name}_{side}"), |(joint, motion)| format!("{joint}_{side}.{motion}")),
+                *value,
+            ));
+        }
+    }
+    let mut controls = rig.specs().defaults();
+    for (name, value) in full {
+        let index = rig.specs().find(&name).ok_or(format!("no control {name}"))?;
+        controls.0[index] = value;
+    }
+    rig.specs().check_range(&controls)?;
+    Ok(controls)
+}
+
+fn look_at_body(folder: &Path, part: &str) -> Result<(), Box<dyn Error>> {
+    let groups = ["body", "helper-l-eye", "helper-r-eye"];
+    let real = understudy_io::real::human_with(&data().join("makehuman/human.npz"), &groups)?;
+    let rig = film::body("human", real.mesh, real.skeleton, real.weights, Some(real.shapes))?;
+    if part == "poses" {
+        let all = BODIES.iter().map(|(_, changes)| evaluate(&rig, &natural(&rig, changes)?));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        let points: Vec<Vec3> = all.iter().flatten().copied().collect();
+        for (name, yaw) in [("front", 15.0), ("back", 150.0)] {
+            let camera = Camera::framing_points(&points, yaw, 5.0, 0.9);
+            let pictures: Vec<Picture> = all.iter().map(|v| shot(&rig, v, &camera, (360, 400))).collect();
+            std::fs::write(folder.join(format!("human_{name}.png")), sheet(&pictures, 4).to_png())?;
+        }
+        return Ok(());
+    }
+    for clip in rig.clips() {
+        let picture = frames(&rig, &clip.name, 50.0, (300, 380))?;
+        std::fs::write(folder.join(format!("human_{}.png", clip.name)), picture.to_png())?;
+    }
+    Ok(())
+}
+
 fn evaluate(rig: &StackRig, controls: &Controls) -> Result<Vec<Vec3>, Box<dyn Error>> {
     let mut pose = RigPose::default();
     rig.evaluate(controls, &mut pose)?;
@@ -167,6 +266,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if wants("close") {
         look_at_face(&folder, true)?;
+    }
+    for part in ["poses", "clips"].into_iter().filter(|part| wants("body") || wants(part)) {
+        look_at_body(&folder, part)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub struct SkinSlide {
 struct SlideRow {
     vertex: u32,
     slot: u32,
-    /// `1 / 2h²`, `h` the size of the neighbourhood, cm⁻².
+    /// `1 / 12h²`, `h` the length of the edges, cm⁻².
     falloff: f32,
     near: std::ops::Range<u32>,
     drags: Vec<(u16, f32)>,
@@ -81,7 +81,7 @@ impl SkinSlide {
             rows.push(SlideRow {
                 vertex,
                 slot: normals.slot(vertex).expect("a ring holds its centre"),
-                falloff: 0.5 / (edge * edge),
+                falloff: 1.0 / (12.0 * edge * edge),
                 near: start..near.len() as u32,
                 drags: std::mem::take(&mut drags[vertex as usize]),
             });
@@ -141,13 +141,15 @@ impl Deformer for SkinSlide {
     }
 }
 
-/// Signed height of a point over the surface of its neighbourhood:
-/// `Σ w n·(x − q) / Σ w`, `w = exp(−|x − q|² / 2h²)` (Shen et al. 2004 without the value terms).
+/// Signed height of a point over the surface of its neighbourhood: `Σ w n·(x − q) / Σ w` (Shen et al.
+/// 2004 without the value terms). The weight `(1 − |x − q|²/12h²)⁴` stands in for their Gaussian: as
+/// smooth as is needed, and an exponential for every neighbour would be most of the cost.
 fn height(near: &[u32], normals: &[Vec3], points: &[Vec3], falloff: f32, x: Vec3) -> f32 {
     let (mut sum, mut total) = (0.0f32, f32::MIN_POSITIVE);
     for &slot in near {
         let away = x - points[slot as usize];
-        let weight = (-away.length_squared() * falloff).exp();
+        let near = (1.0 - away.length_squared() * falloff).max(0.0);
+        let weight = (near * near) * (near * near);
         sum += weight * normals[slot as usize].dot(away);
         total += weight;
     }

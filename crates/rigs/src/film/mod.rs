@@ -1,13 +1,15 @@
 //! Film rigs on any real mesh: the same deformer stack as the embedded characters, put on a body with
-//! skin weights or on a head with ARKit-style shapes ([`face`]). What the stack needs is
+//! skin weights ([`body`]) or on a head with ARKit-style shapes ([`face`]). What the stack needs is
 //! found from names, weights and shapes; nothing is sculpted for one mesh.
 
+mod body;
 mod correctives;
 mod face;
 
+pub use body::body;
 pub use face::{EyeHints, FaceHints, face};
 
-use understudy_core::{Curve, Vec3};
+use understudy_core::{Adjacency, Curve, Vec3};
 
 /// sRGB from a hexadecimal colour, `0xRRGGBB`.
 fn colour(hex: u32) -> Vec3 {
@@ -25,6 +27,21 @@ fn canonical(name: &str) -> String {
         (Some(base), _) => format!("{base}_L"),
         (_, Some(base)) => format!("{base}_R"),
         _ => name.into(),
+    }
+}
+
+/// Evens values out along edges, except where they are fixed.
+fn smooth(adjacency: &Adjacency, values: &mut [f32], fixed: &[bool], rounds: usize) {
+    let mut next = values.to_vec();
+    for _ in 0..rounds {
+        for vertex in (0..values.len()).filter(|v| !fixed[*v]) {
+            let ring = adjacency.neighbours(vertex);
+            if !ring.is_empty() {
+                let mean = ring.iter().map(|n| values[*n as usize]).sum::<f32>() / ring.len() as f32;
+                next[vertex] = 0.5 * (values[vertex] + mean);
+            }
+        }
+        values.copy_from_slice(&next);
     }
 }
 

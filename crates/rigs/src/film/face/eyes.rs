@@ -2,8 +2,8 @@
 //! gives the joint, the way the lids go in blink and gaze shapes gives their arcs.
 
 use super::EyeHints;
-use super::jaw::smooth;
 use crate::deformers::{Driver, Eye, Lid, VertexWeights, smooth_step};
+use crate::film::smooth;
 use crate::rig::RigError;
 use understudy_core::{BlendshapeRig, Mat3, Mesh, Quat, Shape, SparseDeltas, Vec3};
 

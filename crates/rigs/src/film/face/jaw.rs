@@ -2,9 +2,10 @@
 //! the hinge; how far the skin goes along gives the weights; what is left stays a shape.
 
 use crate::constraints::{Drive, PoseConstraint};
+use crate::film::smooth;
 use crate::rig::RigError;
 use understudy_core::rotation::{RigidMotion, fit_rigid};
-use understudy_core::{Adjacency, Affine3A, BlendshapeRig, Channel, EulerRot, Mat3, Mesh, Quat, Vec3};
+use understudy_core::{Affine3A, BlendshapeRig, Channel, EulerRot, Mat3, Mesh, Quat, Vec3};
 
 /// Shapes that move the jaw.
 pub(super) const JAW_SHAPES: [&str; 4] = ["jawOpen", "jawForward", "jawLeft", "jawRight"];
@@ -152,21 +153,6 @@ fn weights(
         }
     }
     weights
-}
-
-/// Evens values out along edges, except where they are fixed.
-pub(super) fn smooth(adjacency: &Adjacency, values: &mut [f32], fixed: &[bool], rounds: usize) {
-    let mut next = values.to_vec();
-    for _ in 0..rounds {
-        for vertex in (0..values.len()).filter(|v| !fixed[*v]) {
-            let ring = adjacency.neighbours(vertex);
-            if !ring.is_empty() {
-                let mean = ring.iter().map(|n| values[*n as usize]).sum::<f32>() / ring.len() as f32;
-                next[vertex] = 0.5 * (values[vertex] + mean);
-            }
-        }
-        values.copy_from_slice(&next);
-    }
 }
 
 #[cfg(test)]
