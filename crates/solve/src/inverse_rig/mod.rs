@@ -13,6 +13,7 @@ mod descent;
 pub mod direct;
 mod error;
 mod gram;
+mod greedy;
 mod kernels;
 mod lmmm;
 pub mod metrics;
@@ -31,6 +32,7 @@ pub mod tradeoff;
 pub use error::InverseError;
 pub use order::{Stop, Visit};
 pub use settings::{InverseSettings, Method, Missing, Order, Symmetry};
+pub use smooth::SmoothReport;
 pub use solver::{SolveReport, Solver};
 
 use blocks::ShapeBlocks;

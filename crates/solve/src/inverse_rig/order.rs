@@ -1,7 +1,10 @@
-//! The seven orders in which weights are visited (section 4.4) and the loop over passes.
+//! The seven orders in which weights are visited (section 4.4) and the loop over passes. The two that try
+//! every weight before each move live in [`super::greedy`].
 
 use super::descent::{Descent, Model};
+use super::greedy::Greedy;
 use super::settings::Order;
+use super::terms::TermTable;
 use serde::Serialize;
 use understudy_core::Random;
 
@@ -36,23 +39,23 @@ pub(crate) struct Course {
     pub(crate) visits: usize,
 }
 
-/// A weight that moves less than this does not move: the greedy orders would go on for ever.
-const STILL: f64 = 1e-12;
-
 /// Buffers for the orders that depend on the frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     list: Vec<u32>,
     keys: Vec<f64>,
     visited: Vec<bool>,
+    greedy: Greedy,
 }
 
 impl Sequence {
-    pub(crate) fn new(shape_count: usize) -> Self {
+    pub(crate) fn new(table: &TermTable) -> Self {
+        let shape_count = table.shape_count();
         Self {
             list: (0..shape_count as u32).collect(),
             keys: vec![0.0; shape_count],
             visited: vec![false; shape_count],
+            greedy: Greedy::new(table),
         }
     }
 
@@ -86,7 +89,7 @@ impl Sequence {
             Order::IterationCorrelation | Order::GaussSouthwell | Order::MaximumImprovement => {}
         }
         match plan.order {
-            Order::GaussSouthwell | Order::MaximumImprovement => greedy(model, state, watch),
+            Order::GaussSouthwell | Order::MaximumImprovement => self.greedy.run(model, state, watch),
             Order::IterationCorrelation => self.by_residual(model, state, watch),
             _ => {
                 let mut visits = 0;
@@ -145,38 +148,4 @@ impl Sequence {
 fn correlation(model: &Model<'_>, shape: usize, product: f64) -> f64 {
     let norm = model.gram.at(shape, shape);
     if norm <= model.zero_norm[shape] { 0.0 } else { product / norm.sqrt() }
-}
-
-/// Gauss–Southwell and maximum improvement: all weights are tried, the best is moved.
-fn greedy(model: &Model<'_>, state: &mut Descent, mut watch: impl FnMut(Visit)) -> Course {
-    let plan = model.plan;
-    let shapes = state.weights.len();
-    let budget = plan.passes * shapes;
-    for visits in 0..budget {
-        let mut best: Option<(f64, usize, f64)> = None;
-        let mut largest = 0.0f64;
-        for shape in 0..shapes {
-            if !state.is_candidate(model, shape) {
-                continue;
-            }
-            let here = state.weights[shape];
-            let proposal = state.propose(model, shape);
-            // A weight at its bound whose slope points outside proposes to stay: it is no candidate.
-            let step = (proposal.weight - here).abs();
-            if step == 0.0 {
-                continue;
-            }
-            largest = largest.max(step);
-            let key = if plan.order == Order::GaussSouthwell { proposal.slope.abs() } else { proposal.gain };
-            if best.is_none_or(|(best, ..)| key > best) {
-                best = Some((key, shape, proposal.weight));
-            }
-        }
-        let Some((_, shape, weight)) = best.filter(|_| largest > plan.tolerance.max(STILL)) else {
-            return Course { stop: Stop::Converged, passes: visits.div_ceil(shapes), visits };
-        };
-        state.apply(model, shape, weight);
-        watch(Visit { shape, weight, objective: state.objective });
-    }
-    Course { stop: Stop::Passes, passes: plan.passes, visits: budget }
 }

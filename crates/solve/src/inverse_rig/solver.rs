@@ -96,7 +96,7 @@ impl<'a> Solver<'a> {
             zero_norm: Arc::new(rig.zero_norms()),
             whole_spectrum: spectrum.clone(),
             spectrum,
-            sequence: Sequence::new(shapes),
+            sequence: Sequence::new(&rig.table),
             state: Descent::new(&rig.table, plan.count),
             projection: vec![0.0; plan.count],
             coordinates: vec![0.0; shapes],

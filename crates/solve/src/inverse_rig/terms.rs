@@ -96,6 +96,16 @@ impl TermTable {
         &self.uses[self.use_start[shape] as usize..self.use_start[shape + 1] as usize]
     }
 
+    /// Where the uses of a shape lie in a flat list of all uses.
+    pub(crate) fn use_range(&self, shape: usize) -> std::ops::Range<usize> {
+        self.use_start[shape] as usize..self.use_start[shape + 1] as usize
+    }
+
+    /// Length of the flat list of all uses.
+    pub(crate) fn use_count(&self) -> usize {
+        self.uses.len()
+    }
+
     /// The rig's corrective behind a term; `None` for a shape.
     pub(crate) fn corrective(&self, term: usize) -> Option<usize> {
         term.checked_sub(self.shape_count).map(|place| self.correctives[place] as usize)
