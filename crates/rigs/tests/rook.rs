@@ -1,6 +1,9 @@
 //! The laws that Rook must keep: counts, symmetry, determinism, bounded and continuous motion, feet on
 //! the ground.
 
+// Figures that the project reports are printed by the tests that check them.
+#![allow(clippy::print_stdout)]
+
 use understudy_core::{Affine3A, Controls, Random, Vec2, Vec3};
 use understudy_rigs::{Rig, RigPose, StackRig, rook};
 

@@ -11,17 +11,17 @@ const PALM_UV: UvBox = UvBox(0.135, 0.465, 0.255, 0.60);
 const FINGER_UV: UvBox = UvBox(0.135, 0.61, 0.255, 0.90);
 const THUMB_UV: UvBox = UvBox(0.005, 0.77, 0.125, 0.90);
 
-/// Distance from the shoulder, radius up, radius to the front, lift, segment of the band that ends here.
-const RINGS: [(f32, f32, f32, f32, &str); 9] = [
-    (4.5, 7.9, 7.9, 0.0, "coat"),
-    (13.0, 6.9, 6.9, 0.0, "coat"),
-    (23.5, 6.3, 6.3, 0.0, "coat"),
-    (29.0, 6.1, 6.3, 0.0, "coat"),
-    (34.5, 6.2, 6.2, 0.0, "coat"),
-    (42.0, 5.4, 5.5, 0.0, "coat"),
-    (39.6, 8.0, 8.2, 0.0, "gauntlet"),
-    (48.5, 5.6, 5.9, 0.0, "gauntlet"),
-    (55.0, 3.5, 4.5, 0.0, "glove"),
+/// Distance from the shoulder, radius up, radius to the front, segment of the band that ends here.
+const RINGS: [(f32, f32, f32, &str); 9] = [
+    (4.5, 7.9, 7.9, "coat"),
+    (13.0, 6.9, 6.9, "coat"),
+    (23.5, 6.3, 6.3, "coat"),
+    (29.0, 6.1, 6.3, "coat"),
+    (34.5, 6.2, 6.2, "coat"),
+    (42.0, 5.4, 5.5, "coat"),
+    (39.6, 8.0, 8.2, "gauntlet"),
+    (48.5, 5.6, 5.9, "gauntlet"),
+    (55.0, 3.5, 4.5, "glove"),
 ];
 
 fn sleeve_weights(sculpt: &Sculpt<'_>, ring: usize, around: usize) -> Row {
@@ -48,9 +48,9 @@ pub fn build(sculpt: &mut Sculpt<'_>, armhole: &[u32]) {
     let mut last = armhole.to_vec();
     let total = 55.0;
     let mut before = 0.0;
-    for (index, (distance, up, front, lift, segment)) in RINGS.into_iter().enumerate() {
+    for (index, (distance, up, front, segment)) in RINGS.into_iter().enumerate() {
         let (centre, axis) = on_arm(distance);
-        let top = Vec3::new(0.7071, 0.7071, 0.0);
+        let top = Vec3::new(1.0, 1.0, 0.0).normalize();
         let [_, back, _] = plan::hand_axes();
         let turn = ((distance - 30.0) / 25.0).clamp(0.0, 1.0);
         let top = top.lerp(back, turn);
@@ -59,7 +59,7 @@ pub fn build(sculpt: &mut Sculpt<'_>, armhole: &[u32]) {
         let mut ring = Vec::new();
         for around in 0..8 {
             let (sin, cos) = (TAU * around as f32 / 8.0).sin_cos();
-            let point = centre + top * (up * cos + lift) + side * (front * sin);
+            let point = centre + top * (up * cos) + side * (front * sin);
             let weights = sleeve_weights(sculpt, index, around);
             ring.push(sculpt.vertex(point, weights));
         }

@@ -163,8 +163,7 @@ impl Stage<'_> {
             muscle("forearm", forearm, 9.0, 2.0, 0.18);
             let (hip, knee, ankle) = (plan::HIP, plan::KNEE, plan::ANKLE);
             let thigh =
-                [("hips", hip + Vec3::new(0.0, 2.0, 5.0)), ("calf", knee + Vec3::new(0.0, -4.0, 5.0))];
-            let thigh = [("thigh", thigh[0].1), thigh[1]];
+                [("thigh", hip + Vec3::new(0.0, 2.0, 5.0)), ("calf", knee + Vec3::new(0.0, -4.0, 5.0))];
             muscle("quadriceps", thigh, 12.0, 1.4, 0.12);
             let calf =
                 [("thigh", knee + Vec3::new(0.0, 4.0, -3.0)), ("foot", ankle + Vec3::new(0.0, -3.0, -5.0))];

@@ -36,7 +36,7 @@ pub const SPINE: [(f32, &str); 8] = [
 
 /// Direction of the upper arm: 45 degrees down.
 pub fn upper_arm_direction() -> Vec3 {
-    Vec3::new(0.7071, -0.7071, -0.03).normalize()
+    Vec3::new(1.0, -1.0, -0.042).normalize()
 }
 
 /// Direction of the forearm: the elbow rests a little bent.

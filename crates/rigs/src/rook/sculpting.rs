@@ -19,14 +19,15 @@ fn along_arm(point: Vec3) -> (f32, f32) {
     let offset = point - plan::SHOULDER;
     let along = offset.dot(upper);
     let away = offset - upper * along;
-    let top = Vec3::new(0.7071, 0.7071, 0.0);
+    let top = Vec3::new(1.0, 1.0, 0.0).normalize();
     (along, away.z.atan2(away.dot(top)))
 }
 
-/// Pleats of the skirt, deeper towards the hem.
+/// Pleats of the skirt, deeper towards the knees.
 fn pleat(side: Vec3, position: Vec3) -> f32 {
     let angle = side.x.atan2(position.z);
-    let depth = smooth_step(99.0, 52.0, side.y);
+    // None at the very hem, where outside and lining meet.
+    let depth = smooth_step(99.0, 56.0, side.y) * smooth_step(44.0, 56.0, side.y);
     depth * 0.55 * (angle * 11.0 + 0.6 * (side.y * 0.08).sin()).sin()
 }
 

@@ -54,7 +54,9 @@ impl<'a> Surface<'a> {
                 continue;
             }
             let point = origin + direction * distance;
-            let inside = |from: Vec3, to: Vec3| (to - from).cross(point - from).dot(normal) >= 0.0;
+            // A ray through an edge must not slip between the two triangles.
+            let slack = -1e-5 * normal.length_squared();
+            let inside = |from: Vec3, to: Vec3| (to - from).cross(point - from).dot(normal) >= slack;
             if inside(a, b) && inside(b, c) && inside(c, a) {
                 best = Some((distance, Place { point, normal: normal.normalize(), corners }));
             }
