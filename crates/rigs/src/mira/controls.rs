@@ -1,8 +1,10 @@
 //! What an animator moves: one number a blendshape, joints, sticky lips and the lattice.
 
-use super::rigging;
 use crate::rig::RigError;
 use understudy_core::{BlendshapeRig, Channel, ControlSpec, ControlSpecs};
+
+/// A bone, the first part of its controls' names, and for each the rest of the name, channel and range.
+type Joint<'a> = (&'a str, &'a str, &'a [(&'a str, Channel, f32, f32)]);
 
 /// All controls; those with a shape first, in the order of the shapes.
 pub(super) fn specs(shapes: &BlendshapeRig) -> Result<ControlSpecs, RigError> {
@@ -24,7 +26,7 @@ pub(super) fn specs(shapes: &BlendshapeRig) -> Result<ControlSpecs, RigError> {
     ] {
         list.push(ControlSpec::number(name, low, high, 0.0));
     }
-    let joints: [(&str, &str, &[(&str, Channel, f32, f32)]); 6] = [
+    let joints: [Joint; 6] = [
         (
             "neck",
             "neck",
@@ -56,7 +58,6 @@ pub(super) fn specs(shapes: &BlendshapeRig) -> Result<ControlSpecs, RigError> {
         ("eye_R", "eye", &[("Pitch_R", RotateX, -20.0, 20.0), ("Yaw_R", RotateY, -25.0, 25.0)]),
         ("hair_bun", "bun", &[("Pitch", RotateX, -12.0, 12.0), ("Roll", RotateZ, -12.0, 12.0)]),
     ];
-    debug_assert!(rigging::skeleton().is_ok_and(|s| joints.iter().all(|j| s.find(j.0).is_some())));
     for (bone, name, channels) in joints {
         for (channel_name, channel, low, high) in channels {
             list.push(ControlSpec::joint(format!("{name}{channel_name}"), bone, *channel, *low, *high));

@@ -93,7 +93,7 @@ pub(super) fn nostril(p: Vec3) -> f32 {
         return 0.0;
     }
     let across = ((p.x.abs() - 0.43) / 0.24).powi(2) + ((p.z - 7.42) / 0.36).powi(2);
-    smooth_step(1.2, 0.25, across.sqrt()) * smooth_step(-2.95, -3.2, p.y)
+    smooth_step(1.2, 0.25, across.sqrt()) * smooth_step(-2.95, -3.2, p.y) * smooth_step(-3.8, -3.6, p.y)
 }
 
 /// Evens out the bands between the grid and the sculpted loops, and the places where the form folds in
@@ -110,13 +110,15 @@ fn soften(cage: &mut Cage, places: &[Place], adjacency: &Adjacency) {
             0.5 * jaw.max(wing).max(groove)
         }
     };
-    let strengths: Vec<f32> = places.iter().zip(&cage.positions).map(|(place, p)| strength(place, *p)).collect();
+    let strengths: Vec<f32> =
+        places.iter().zip(&cage.positions).map(|(place, p)| strength(place, *p)).collect();
     for _ in 0..6 {
         let before = cage.positions.clone();
         for (vertex, &strength) in strengths.iter().enumerate() {
             if strength > 0.0 {
                 let neighbours = adjacency.neighbours(vertex);
-                let mean = neighbours.iter().map(|n| before[*n as usize]).sum::<Vec3>() / neighbours.len() as f32;
+                let mean =
+                    neighbours.iter().map(|n| before[*n as usize]).sum::<Vec3>() / neighbours.len() as f32;
                 cage.positions[vertex] = before[vertex].lerp(mean, strength);
             }
         }

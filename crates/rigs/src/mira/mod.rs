@@ -3,11 +3,10 @@
 //! Space: centimetres, Y up, facing +Z; the origin is the middle of the head at the height of the eyes,
 //! about 16.5 cm above the base of the neck. Her left is +X; names end in `_L` and `_R`.
 //!
-//! Form ([`sculpt`], a soft union of solids) and topology ([`cage`], a grid with loops around eyes and
-//! mouth) meet in [`head`]; [`mouth_parts`] and [`hair`] are put beside it in [`model`] and painted in
-//! [`paint`]. [`shapes`] sculpts about 220 blendshapes and their correctives with masks that run along
-//! the surface ([`anatomy`], [`strokes`]). [`rigging`], [`lids`] and [`layers`] make the rest of the
-//! stack, [`clips`] the animation.
+//! Form (`sculpt`, a soft union of solids) and topology (`cage`, a grid with loops around eyes and mouth)
+//! meet in `head`; `mouth_parts` and `hair` are put beside it in `model` and painted in `paint`. `shapes`
+//! sculpts 238 blendshapes and their correctives with masks that run along the surface (`anatomy`,
+//! `strokes`). `rigging`, `lids` and `layers` make the rest of the stack, `clips` the animation.
 
 mod anatomy;
 mod cage;

@@ -125,7 +125,7 @@ fn jawness(anatomy: &Anatomy) -> Vec<f32> {
         match place.patch {
             Patch::Eye => fix(vertex, 0.0),
             Patch::Mouth if across >= 1.7 => {
-                let lower = 1.0 - smooth_step(2.5, 5.5, along);
+                let lower = 1.0 - smooth_step(1.2, 6.8, along);
                 // Deep in the bag both halves meet the throat.
                 let deep = smooth_step(6.0, 9.0, across);
                 fix(vertex, lower + (0.35 - lower) * deep * 0.8);

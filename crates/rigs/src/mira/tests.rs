@@ -85,7 +85,8 @@ fn texture_coordinates_lie_in_the_square_without_overlap() {
     let mut overlaps = 0;
     for (index, (face, corners)) in mesh.faces().iter().zip(mesh.face_uvs()).enumerate() {
         let at = |place: usize| mesh.uvs()[corners.raw()[place] as usize] * SIDE as f32;
-        let fans: &[[usize; 3]] = if face.corner_count() == 4 { &[[0, 1, 2], [0, 2, 3]] } else { &[[0, 1, 2]] };
+        let fans: &[[usize; 3]] =
+            if face.corner_count() == 4 { &[[0, 1, 2], [0, 2, 3]] } else { &[[0, 1, 2]] };
         for &[a, b, c] in fans {
             let (a, b, c) = (at(a), at(b), at(c));
             let (low, high) = (a.min(b).min(c).floor(), a.max(b).max(c).ceil());
@@ -258,7 +259,8 @@ fn lips_touch_in_rest_and_lids_meet_in_a_blink() {
 #[test]
 fn upper_lip_controls_leave_the_lower_lip_still() {
     let anatomy = Anatomy::new(model());
-    let lower = anatomy.select(Patch::Mouth, 0.0, |along, across| along < 3.2 && (1.9..5.1).contains(&across));
+    let lower =
+        anatomy.select(Patch::Mouth, 0.0, |along, across| along < 3.2 && (1.9..5.1).contains(&across));
     let rest = rig().mesh().positions();
     let names: Vec<String> = rig().specs().iter().map(|s| s.name.clone()).collect();
     let upper = names.iter().filter(|n| n.starts_with("lipUpper") || *n == "mouthShrugUpper");
@@ -301,7 +303,8 @@ fn lips_unzip_as_the_jaw_opens() {
         let posed = pose(changes);
         posed[upper].distance(posed[lower])
     };
-    let stuck = |jaw: f32, glue: f32| open(&[("jawOpen", jaw), ("lipsSticky_L", glue), ("lipsSticky_R", glue)]);
+    let stuck =
+        |jaw: f32, glue: f32| open(&[("jawOpen", jaw), ("lipsSticky_L", glue), ("lipsSticky_R", glue)]);
     assert!(stuck(0.2, 1.0) < 0.25 * stuck(0.2, 0.0));
     assert!(stuck(1.0, 0.2) > 0.95 * stuck(1.0, 0.0));
     assert!(open(&[("jawOpen", 1.0), ("mouthClose", 1.0)]) < 0.3 * open(&[("jawOpen", 1.0)]));

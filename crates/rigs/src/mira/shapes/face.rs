@@ -120,7 +120,6 @@ fn jaw(all: &mut Collection) {
 
 fn throat_ears_hair(all: &mut Collection) {
     let body = all.anatomy;
-    let positions = body.model.mesh.positions();
     let v = Vec3::new;
     let larynx = body.near(v(0.0, -12.2, -0.2), 2.0);
     let throat = body.near(v(0.0, -10.2, 2.2), 2.6);
@@ -172,7 +171,6 @@ fn throat_ears_hair(all: &mut Collection) {
     let volume = body
         .part("hair", |p| smooth_step(1.0, 7.0, p.y))
         .or(&body.part("hair_locks", |p| smooth_step(3.0, 8.0, p.y)));
-    debug_assert!(positions.len() == volume.0.len());
     all.centre(
         "hairVolume",
         all.sculpt().stroke(&volume, Scale { centre: v(0.0, 2.0, -1.0), by: Vec3::splat(0.06) }),

@@ -23,7 +23,7 @@ fn around(degrees: f32) -> crate::mira::strokes::Move {
 fn corners(all: &mut Collection) {
     let body = all.anatomy;
     let v = Vec3::new;
-    let corner = body.corner(2.6);
+    let corner = body.corner(3.1);
     let tight = body.corner(1.3);
     let left = |mask: Mask| mask.times(|vertex| body.left(vertex, 0.9));
     let lips = left(body.lips(1.2));
@@ -38,7 +38,7 @@ fn corners(all: &mut Collection) {
         .sculpt()
         .stroke(&corner, around(9.5))
         .stroke(&corner, Shift(v(0.0, 0.62, -0.12)))
-        .stroke(&tight, Shift(v(0.06, 0.16, -0.08)))
+        .stroke(&tight, Shift(v(0.03, 0.08, -0.05)))
         .stroke(&lips, around(2.5))
         .stroke(&lips, Shift(v(0.0, 0.0, -0.05)))
         .stroke(&apple, Shift(v(0.06, 0.34, 0.0)))
