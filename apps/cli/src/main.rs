@@ -1,2 +1,57 @@
-//! Command line.
-fn main() {}
+//! The command line `understudy`: arguments in, a job run, text or JSON out. Start at `main`; what can be
+//! typed is in `arguments`, what is printed in `commands`, the work itself in `understudy_jobs`.
+
+mod arguments;
+mod commands;
+mod info_text;
+mod output;
+mod progress;
+mod twin_arguments;
+mod twin_commands;
+
+use arguments::Arguments;
+use clap::Parser as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use understudy_jobs::JobError;
+
+/// Bad input or usage.
+const BAD_INPUT: u8 = 2;
+/// Anything else.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match commands::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("error: {error:#}"));
+            let bad_input = error.downcast_ref::<JobError>().is_some_and(JobError::is_bad_input);
+            ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
+        }
+    }
+}
+
+/// Help goes out whole; a mistake becomes one line like every other error.
+fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let whole =
+        matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand);
+    if whole {
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(BAD_INPUT));
+    }
+    let text = error.render().to_string();
+    let first: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    complain(&first.join(" "));
+    ExitCode::from(BAD_INPUT)
+}
+
+/// One line on standard error, whatever the message holds.
+fn complain(message: &str) {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

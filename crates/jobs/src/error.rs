@@ -4,6 +4,7 @@ use crate::convert::bake::BakeError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use understudy_core::ControlError;
+use understudy_io::dataset::DatasetError;
 use understudy_io::{ReadError, WriteError};
 use understudy_rigs::RigError;
 use understudy_rigs::sampling::SamplingError;
@@ -17,6 +18,9 @@ pub enum JobError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A dataset could not be read, written or continued.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
     /// A setting that makes no sense, or that does not fit the rig.
     #[error("{place}: {problem}")]
     Setting {
@@ -52,7 +56,11 @@ pub enum JobError {
 impl JobError {
     /// Whether the input or a setting is at fault.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Read(_) | Self::Setting { .. } | Self::Unusable { .. })
+        match self {
+            Self::Read(_) | Self::Setting { .. } | Self::Unusable { .. } => true,
+            Self::Dataset(error) => !matches!(error, DatasetError::Write(_) | DatasetError::BadChunk { .. }),
+            Self::Write(_) | Self::Rig { .. } | Self::Stopped | Self::Machine(_) => false,
+        }
     }
 
     pub(crate) fn setting(place: impl Into<String>, problem: impl ToString) -> Self {
@@ -73,6 +81,12 @@ impl JobError {
 
     pub(crate) fn controls(rig: &str) -> impl Fn(ControlError) -> Self + '_ {
         move |error| Self::unusable(rig, error)
+    }
+
+    pub(crate) fn unknown_clip<'a>(rig: &str, clip: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        Self::unusable(rig, format!("there is no clip '{clip}' (it has {known})"))
     }
 
     pub(crate) fn bake(place: String) -> impl Fn(BakeError) -> Self {

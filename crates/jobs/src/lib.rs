@@ -1,10 +1,26 @@
 //! One typed function per command: configuration in, events and a result out. The door for every
 //! application; nothing here parses a command line or draws a progress bar.
+//!
+//! Start at [`rigs::open`] for how a rig is found and at [`Watch`] for how long work speaks. The commands:
+//! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
 
+pub mod bench_inverse;
+pub mod bench_sampling;
+pub mod characters;
 pub mod convert;
+pub mod demo;
 mod error;
+pub mod info;
+pub mod invert;
 mod outputs;
+pub mod render;
+pub mod rigs;
+pub mod sample;
+mod stage;
+#[cfg(test)]
+mod test_rig;
 pub mod threads;
+pub mod twin;
 mod watch;
 
 pub use error::JobError;

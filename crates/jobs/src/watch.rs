@@ -20,6 +20,11 @@ pub enum Event<'a> {
         /// From the start of the piece.
         done: u64,
     },
+    /// How the piece stands, for a line that the next one replaces: an error that falls.
+    Status {
+        /// One short line.
+        message: &'a str,
+    },
     /// Something worth knowing: a unit that was converted, a part that was skipped.
     Note {
         /// One line.

@@ -1,3 +1,311 @@
-//! Conversion.
+//! Conversion between formats, by file extension. Start at [`convert`]; what can be read is a `Content`,
+//! what can be written is decided in one table, `write`.
 
 pub mod bake;
+mod content;
+mod exact;
+mod sticks;
+mod tables;
+mod to_glb;
+
+use crate::outputs::{check_file, extension};
+use crate::watch::Remember;
+use crate::{JobError, Watch};
+pub(crate) use content::Content;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use understudy_core::{JointClip, Vec3};
+use understudy_rigs::{Rig, RigPose};
+
+/// What to convert into what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConvertConfig {
+    /// A file, a dataset folder or a rig by name.
+    pub input: String,
+    /// The file to write; its extension says the format.
+    pub output: PathBuf,
+    /// A clip to write as morph targets.
+    pub bake: Option<String>,
+    /// The clip to write, where the output holds one only.
+    pub clip: Option<String>,
+    /// Largest distance of any vertex in any frame of a baked clip, mm.
+    pub tolerance_mm: f32,
+    /// Frames a second of clips; `None` for the file's own, or 30.
+    pub rate: Option<f32>,
+}
+
+impl Default for ConvertConfig {
+    fn default() -> Self {
+        let (bake, clip, rate) = (None, None, None);
+        Self { input: String::new(), output: PathBuf::new(), bake, clip, tolerance_mm: 0.1, rate }
+    }
+}
+
+impl ConvertConfig {
+    const RATE: f32 = 30.0;
+
+    fn check(&self) -> Result<(), JobError> {
+        if !(self.tolerance_mm.is_finite() && self.tolerance_mm > 0.0) {
+            return Err(JobError::setting(
+                "tolerance",
+                format!("{} mm is not a positive length", self.tolerance_mm),
+            ));
+        }
+        if let Some(rate) = self.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(JobError::setting("rate", format!("{rate} frames a second")));
+        }
+        let format = extension(&self.output);
+        if !["obj", "glb", "npz", "bvh", "csv"].contains(&format.as_str()) {
+            return Err(JobError::unusable(&self.output, "is none of .obj, .glb, .npz, .bvh, .csv"));
+        }
+        if self.bake.is_some() && format != "glb" {
+            return Err(JobError::unusable(&self.output, "a baked clip is written as .glb"));
+        }
+        check_file(&self.output)
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConvertReport {
+    /// What was read.
+    pub input: String,
+    /// The file.
+    pub file: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// What is in it, a line each.
+    pub contents: Vec<String>,
+    /// How a clip was baked.
+    pub baked: Option<BakeReport>,
+    /// Conversions of units and axes, and what readers skipped.
+    pub notes: Vec<String>,
+}
+
+/// A clip as morph targets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BakeReport {
+    /// The clip.
+    pub clip: String,
+    /// Its frames.
+    pub frames: usize,
+    /// Frames a second.
+    pub rate: f32,
+    /// Morph targets.
+    pub targets: usize,
+    /// What was asked for, mm.
+    pub tolerance_mm: f32,
+    /// The largest distance of any vertex in any frame, mm.
+    pub max_error_mm: f32,
+    /// The mean distance, mm.
+    pub mean_error_mm: f32,
+}
+
+/// A file in memory.
+struct Written {
+    bytes: Vec<u8>,
+    contents: Vec<String>,
+    baked: Option<BakeReport>,
+}
+
+impl Written {
+    fn new(bytes: Vec<u8>, contents: Vec<String>) -> Self {
+        Self { bytes, contents, baked: None }
+    }
+}
+
+/// Reads, converts and writes; the output is whole or not there at all.
+pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertReport, JobError> {
+    config.check()?;
+    let watch = Remember::new(watch);
+    let content = Content::read(&config.input, &watch)?;
+    let written = match &config.bake {
+        Some(clip) => bake_clip(config, &content, clip, &watch)?,
+        None => write(config, &content)?,
+    };
+    understudy_io::write_atomic(&config.output, &written.bytes)?;
+    Ok(ConvertReport {
+        input: config.input.clone(),
+        file: config.output.clone(),
+        bytes: written.bytes.len() as u64,
+        contents: written.contents,
+        baked: written.baked,
+        notes: watch.messages(),
+    })
+}
+
+/// The table of what can become what.
+fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError> {
+    let name = crate::rigs::stem(Path::new(&config.input));
+    let rate = config.rate.unwrap_or(ConvertConfig::RATE);
+    match (content, extension(&config.output).as_str()) {
+        (Content::Mesh(mesh), "obj") => Ok(tables::obj(mesh)),
+        (Content::Mesh(mesh), "glb") => to_glb::mesh(&name, mesh),
+
+        (Content::Asset(asset), "obj") => posed_obj(&asset.mesh, &asset.rest_vertices(), &config.input),
+        (Content::Asset(asset), "glb") => match config.rate {
+            None => to_glb::asset(&name, asset),
+            Some(rate) => {
+                let mut asset = asset.as_ref().clone();
+                asset.clips = resampled(&asset.clips, rate)?;
+                to_glb::asset(&name, &asset)
+            }
+        },
+        (Content::Asset(asset), "npz") => tables::asset_npz(asset, &config.input),
+        (Content::Asset(asset), "bvh") => {
+            let clip = one_clip(config, &asset.clips)?;
+            tables::bvh(&asset.skeleton, &clip, &config.input)
+        }
+        (Content::Asset(asset), "csv") => {
+            let clip = one_clip(config, &asset.clips)?;
+            let names =
+                asset.shapes.iter().flat_map(|shapes| shapes.shapes()).map(|s| s.name.clone()).collect();
+            tables::csv(names, &clip.shape_weights, clip.rate, &config.input)
+        }
+
+        (Content::Shapes(file), "obj") => Ok(tables::obj(&file.mesh)),
+        (Content::Shapes(file), "glb") => to_glb::rig(
+            &crate::rigs::shape_rig(&name, file.as_ref().clone()).map_err(JobError::rig(&config.input))?,
+            rate,
+        ),
+        (Content::Shapes(file), "npz") => tables::shapes_npz(&file.mesh, &file.rig, &config.input),
+
+        (Content::Rig(rig), "obj") => {
+            let mut pose = RigPose::default();
+            rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
+            posed_obj(rig.mesh(), &pose.vertices, &config.input)
+        }
+        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), rate),
+        (Content::Rig(rig), "npz") => {
+            let parts = exact::skin_and_shapes(rig.as_ref(), rate)?;
+            match (parts.skin, parts.shapes) {
+                (None, Some(shapes)) => tables::shapes_npz(rig.mesh(), &shapes, &config.input),
+                _ => Err(JobError::unusable(
+                    &config.input,
+                    "is more than blendshapes, which is all that .npz holds",
+                )),
+            }
+        }
+        (Content::Rig(rig), "csv") => {
+            let clip = sampled_clip(config, rig.as_ref(), rate)?;
+            let names = rig.specs().iter().map(|spec| spec.name.clone()).collect();
+            let rows: Vec<Vec<f32>> = clip.frames.into_iter().map(|frame| frame.0).collect();
+            tables::csv(names, &rows, rate, &config.input)
+        }
+
+        (Content::Motion(motion), "glb") => {
+            let figure = sticks::stick_figure(&motion.skeleton)
+                .map_err(|error| JobError::unusable(&config.input, error))?;
+            let clip = match config.rate {
+                Some(rate) => resampled(std::slice::from_ref(&motion.clip), rate)?,
+                None => vec![motion.clip.clone()],
+            };
+            to_glb::motion(&name, &motion.skeleton, &figure, &clip)
+        }
+        (Content::Motion(motion), "bvh") => tables::bvh_again(motion, config.rate, &config.input),
+
+        (Content::Take(take), "csv") => {
+            tables::csv(take.names.clone(), &take.frames, take.rate, &config.input)
+        }
+        (Content::Take(take), "npz") => {
+            tables::weights_npz(&take.names, &take.frames, Some(take.rate), &config.input)
+        }
+        (Content::Weights(table), "csv") => tables::live_link(table, config.rate, &config.input),
+        (Content::Weights(table), "npz") => {
+            tables::weights_npz(&table.names, &table.frames, table.rate, &config.input)
+        }
+
+        (Content::Dataset(reader), "npz") => tables::dataset_npz(reader, &config.input),
+        (Content::Dataset(reader), "obj") => Ok(tables::obj(&reader.rest().mesh)),
+        (content, format) => {
+            Err(JobError::unusable(&config.input, format!("{} cannot become .{format}", content.describe())))
+        }
+    }
+}
+
+fn bake_clip(
+    config: &ConvertConfig,
+    content: &Content,
+    clip: &str,
+    watch: &dyn Watch,
+) -> Result<Written, JobError> {
+    let name = crate::rigs::stem(Path::new(&config.input));
+    match content {
+        Content::Rig(rig) => {
+            let rate = config.rate.unwrap_or(ConvertConfig::RATE);
+            let frames = to_glb::evaluate_clip(rig.as_ref(), clip, rate, watch)?;
+            let colours = to_glb::linear_colours(rig.as_ref());
+            let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, clip, rate };
+            to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
+        }
+        Content::Asset(asset) => {
+            let names = || asset.clips.iter().map(|clip| clip.name.as_str());
+            let found =
+                asset.find_clip(clip).ok_or_else(|| JobError::unknown_clip(&config.input, clip, names()))?;
+            let found = match config.rate {
+                Some(rate) => resampled(std::slice::from_ref(found), rate)?.remove(0),
+                None => found.clone(),
+            };
+            let count = found.poses.len().max(found.shape_weights.len());
+            let frames: Vec<Vec<Vec3>> = (0..count).map(|frame| asset.evaluate(&found, frame)).collect();
+            let colours = asset.colours.clone();
+            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, clip, rate: found.rate };
+            to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
+        }
+        other => Err(JobError::unusable(&config.input, format!("{} has no clips to bake", other.describe()))),
+    }
+}
+
+fn posed_obj(mesh: &understudy_core::Mesh, vertices: &[Vec3], input: &str) -> Result<Written, JobError> {
+    let mesh = mesh.with_positions(vertices).map_err(|error| JobError::unusable(input, error))?;
+    Ok(tables::obj(&mesh))
+}
+
+fn resampled(clips: &[JointClip], rate: f32) -> Result<Vec<JointClip>, JobError> {
+    let clips = clips.iter().map(|clip| clip.resample(rate));
+    clips.collect::<Result<_, _>>().map_err(|error| JobError::setting("rate", error))
+}
+
+/// The clip that `--clip` names, or the only one.
+fn one_clip(config: &ConvertConfig, clips: &[JointClip]) -> Result<JointClip, JobError> {
+    let names = || clips.iter().map(|clip| clip.name.as_str());
+    let clip = match (&config.clip, clips) {
+        (Some(name), _) => clips
+            .iter()
+            .find(|clip| clip.name == *name)
+            .ok_or_else(|| JobError::unknown_clip(&config.input, name, names()))?,
+        (None, [only]) => only,
+        (None, []) => return Err(JobError::unusable(&config.input, "has no clip")),
+        (None, _) => {
+            let known = names().collect::<Vec<_>>().join(", ");
+            return Err(JobError::unusable(
+                &config.input,
+                format!("has several clips, choose one with --clip: {known}"),
+            ));
+        }
+    };
+    match config.rate {
+        Some(rate) => Ok(resampled(std::slice::from_ref(clip), rate)?.remove(0)),
+        None => Ok(clip.clone()),
+    }
+}
+
+/// The same for a rig's own clips.
+fn sampled_clip(
+    config: &ConvertConfig,
+    rig: &dyn Rig,
+    rate: f32,
+) -> Result<understudy_core::SampledClip, JobError> {
+    let names = || rig.clips().iter().map(|clip| clip.name.as_str());
+    let clip = match &config.clip {
+        Some(name) => {
+            rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.input, name, names()))?
+        }
+        None => {
+            let known = names().collect::<Vec<_>>().join(", ");
+            return Err(JobError::unusable(&config.input, format!("choose a clip with --clip: {known}")));
+        }
+    };
+    clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))
+}

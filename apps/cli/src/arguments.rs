@@ -1,0 +1,282 @@
+//! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
+//! in `commands`.
+
+use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
+(.glb or .gltf with a skin or morph targets, .npz with blendshapes)";
+
+/// Understudy learns to play a film-quality character's part.
+#[derive(Debug, Parser)]
+#[command(
+    name = "understudy",
+    version,
+    after_help = "Example: understudy demo\n\nExit codes: 0 done, 2 bad input or usage, 1 anything else."
+)]
+pub struct Arguments {
+    /// Print one JSON document on standard output instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One variant a command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Lists the characters and their figures.
+    #[command(after_help = "Example: understudy characters --json")]
+    Characters,
+    /// Poses a rig at random or along clips and records a dataset.
+    #[command(after_help = "Examples:
+  understudy sample rook -o data/rook --poses 20000 --seed 7
+  understudy sample mira -o data/mira --method noise --exclude talk --poses 5000
+  understudy sample rook -o data/walk --clip walk --rate 60
+
+A run that was interrupted goes on where it stopped when the same command is given again.")]
+    Sample(SampleArguments),
+    /// Draws a rig, a clip or a mesh into a PNG file.
+    #[command(after_help = "Examples:
+  understudy render mira -o smile.png --set smile_L=1 --set smile_R=1 --view three-quarter
+  understudy render rook -o walk.png --clip walk --frames 8
+  understudy render model.glb -o views.png --view front --view side --view back")]
+    Render(RenderArguments),
+    /// Converts between formats, by file extension.
+    #[command(after_help = "Examples:
+  understudy convert face.npz -o face.glb
+  understudy convert rook -o walk.glb --bake walk --tolerance-mm 0.1
+  understudy convert data/rook -o rook.npz
+
+Reads   .obj .glb .gltf .npz .bvh .csv, a rig by name, a dataset folder
+Writes  .obj .glb .npz .bvh .csv")]
+    Convert(ConvertArguments),
+    /// Says what is inside a file, a dataset or a rig.
+    #[command(after_help = "Examples:
+  understudy info model.glb
+  understudy info data/rook --verify")]
+    Info(InfoArguments),
+    /// Shows everything on the embedded characters and makes a report.
+    #[command(after_help = "Example: understudy demo -o demo")]
+    Demo(DemoArguments),
+    /// Learns a twin of a rig from a dataset.
+    #[command(subcommand, after_help = "Example: understudy learn body data/rook -o rook.twin")]
+    Learn(LearnCommand),
+    /// Weighs a twin against the baselines on poses that it was not trained on.
+    #[command(after_help = "Examples:
+  understudy eval rook.twin data/rook-walk --train data/rook --report report
+  understudy eval rook.twin data/rook-walk --train data/rook --baseline lbs4 --json")]
+    Eval(EvalArguments),
+    /// Times a twin, beside other runtimes if wanted.
+    #[command(after_help = "Example: understudy bench rook.twin --peers")]
+    Bench(BenchTwinArguments),
+    /// Writes a twin for other programs.
+    #[command(after_help = "Example: understudy export rook.twin --onnx rook.onnx")]
+    Export(ExportArguments),
+    /// Prints a completion script for a shell.
+    #[command(
+        after_help = "Example: understudy completions bash > ~/.local/share/bash-completion/completions/understudy"
+    )]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Measures how fast poses are recorded and how much memory that takes.
+    #[command(
+        hide = true,
+        after_help = "Example: understudy bench-sampling rook --poses 50000 --keep-nothing"
+    )]
+    BenchSampling(BenchArguments),
+}
+
+/// How poses are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SampleMethod {
+    /// Each control normal about the middle of its range, cut at ±1.5 σ.
+    Gaussian,
+    /// Each control evenly over its range.
+    Uniform,
+    /// Frames of clips, each control's offset times its own factor of 0.25 to 3.
+    Noise,
+}
+
+/// Of `sample`.
+#[derive(Debug, Args)]
+pub struct SampleArguments {
+    #[arg(help = RIG)]
+    pub rig: String,
+    /// Folder of the dataset.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// How many poses [default: 1000, or all frames of --clip].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub poses: Option<u64>,
+    /// The same seed gives the same dataset.
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Threads [default: all]; the dataset does not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+    /// How poses are found [default: gaussian; noise when clips are named together with --poses].
+    #[arg(long, value_enum)]
+    pub method: Option<SampleMethod>,
+    /// Take poses from this clip only; can be given again. Without --poses: every frame of it.
+    #[arg(long = "clip", value_name = "NAME")]
+    pub clips: Vec<String>,
+    /// Take no poses from this clip; can be given again.
+    #[arg(long, value_name = "NAME")]
+    pub exclude: Vec<String>,
+    /// Frames a second at which clips are read.
+    #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
+    pub rate: f32,
+    /// Poses a file of the dataset.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub chunk: Option<u64>,
+}
+
+/// Of `render`.
+#[derive(Debug, Args)]
+pub struct RenderArguments {
+    /// A character, a rig file (.glb, .gltf, .npz) or a mesh (.obj).
+    pub rig: String,
+    /// The picture.
+    #[arg(short, long, value_name = "FILE.png")]
+    pub output: PathBuf,
+    /// Sets a control, within its range; can be given again.
+    #[arg(long = "set", value_name = "CONTROL=VALUE", value_parser = parse_setting)]
+    pub settings: Vec<(String, f32)>,
+    /// A moment of this clip, or with --frames a sheet of it.
+    #[arg(long, value_name = "NAME")]
+    pub clip: Option<String>,
+    /// Which moment, seconds.
+    #[arg(
+        long,
+        value_name = "S",
+        requires = "clip",
+        conflicts_with = "frames",
+        allow_negative_numbers = true
+    )]
+    pub time: Option<f32>,
+    /// A contact sheet of so many moments, first and last included.
+    #[arg(long, value_name = "N", requires = "clip", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=400))]
+    pub frames: Option<u64>,
+    /// From where: front, three-quarter, side, back, left, right, top; or `YAW,PITCH` in degrees. Can be
+    /// given again for several views on one sheet [default: three-quarter].
+    #[arg(long = "view", value_name = "VIEW", allow_hyphen_values = true)]
+    pub views: Vec<String>,
+    /// Side of each picture, pixels.
+    #[arg(long, value_name = "N", default_value_t = 768, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(16..=8192))]
+    pub size: u64,
+    /// A dark backdrop.
+    #[arg(long)]
+    pub dark: bool,
+}
+
+/// Of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// A file, a dataset folder or a rig by name.
+    pub input: String,
+    /// The file to write; its extension says the format.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Write this clip as morph targets: the fewest, by PCA, that stay within the tolerance.
+    #[arg(long, value_name = "CLIP")]
+    pub bake: Option<String>,
+    /// Which clip, where the output holds only one.
+    #[arg(long, value_name = "NAME", conflicts_with = "bake")]
+    pub clip: Option<String>,
+    /// Largest distance of any vertex in any frame of a baked clip, mm.
+    #[arg(long, value_name = "MM", default_value_t = 0.1, allow_negative_numbers = true)]
+    pub tolerance_mm: f32,
+    /// Frames a second of clips.
+    #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
+}
+
+/// Of `info`.
+#[derive(Debug, Args)]
+pub struct InfoArguments {
+    /// A file, a dataset folder or a rig by name.
+    pub input: String,
+    /// Read every chunk of a dataset and compare its hash.
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// Of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// Folder for pictures, datasets and the report.
+    #[arg(short, long, value_name = "DIR", default_value = "demo")]
+    pub output: PathBuf,
+    /// Poses a dataset.
+    #[arg(long, value_name = "N", default_value_t = 1200, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub poses: u64,
+    /// Threads [default: all].
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Of `bench-sampling`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    #[arg(help = RIG)]
+    pub rig: String,
+    /// Poses to record for each number of threads.
+    #[arg(long, value_name = "N", default_value_t = 2000, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub poses: u64,
+    /// Numbers of threads to measure.
+    #[arg(long, value_name = "T,T", value_delimiter = ',', default_values_t = [1, 2], value_parser = parse_threads)]
+    pub threads: Vec<usize>,
+    /// Folder of the datasets [default: a folder for temporary files].
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Delete each chunk as soon as it is written and hashed: bounds the disk space.
+    #[arg(long)]
+    pub keep_nothing: bool,
+    /// Poses a file of the dataset.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub chunk: Option<u64>,
+}
+
+pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(threads) if (1..=understudy_jobs::threads::MAX_THREADS).contains(&threads) => Ok(threads),
+        _ => Err(format!("a number from 1 to {} is wanted", understudy_jobs::threads::MAX_THREADS)),
+    }
+}
+
+fn parse_setting(text: &str) -> Result<(String, f32), String> {
+    let (name, value) = text.rsplit_once('=').ok_or("CONTROL=VALUE is wanted")?;
+    let number = value.trim().parse::<f32>().map_err(|_| format!("'{value}' is not a number"))?;
+    Ok((name.trim().to_owned(), number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_help_with_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("understudy "), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn settings_are_parsed() {
+        assert_eq!(parse_setting("jaw=-0.5"), Ok(("jaw".into(), -0.5)));
+        assert!(parse_setting("jaw").is_err() && parse_setting("jaw=wide").is_err());
+        assert!(parse_setting("jaw=NaN").expect("a float").1.is_nan());
+    }
+}

@@ -1,0 +1,195 @@
+//! Each command: arguments to a job's configuration, the job's result to text or JSON.
+
+use crate::arguments::{
+    Arguments, BenchArguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments,
+    SampleArguments, SampleMethod,
+};
+use crate::info_text::describe;
+use crate::output::{self, bytes, count, table, thousands};
+use crate::progress::Progress;
+use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
+use anyhow::Result;
+use clap::CommandFactory as _;
+use understudy_jobs::bench_sampling::{BenchConfig, bench_sampling};
+use understudy_jobs::characters::{Character, CharactersConfig, characters};
+use understudy_jobs::convert::{ConvertConfig, convert};
+use understudy_jobs::demo::{DemoConfig, demo};
+use understudy_jobs::info::{InfoConfig, info};
+use understudy_jobs::render::{RenderConfig, render};
+use understudy_jobs::sample::{Method, SampleConfig, sample};
+
+/// Runs what was typed.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let json = arguments.json;
+    match arguments.command {
+        Command::Characters => run_characters(json),
+        Command::Sample(arguments) => run_sample(json, arguments),
+        Command::Render(arguments) => run_render(json, arguments),
+        Command::Convert(arguments) => run_convert(json, arguments),
+        Command::Info(arguments) => run_info(json, arguments),
+        Command::Demo(arguments) => run_demo(json, arguments),
+        Command::Learn(command) => run_learn(json, command),
+        Command::Eval(arguments) => run_eval(json, arguments),
+        Command::Bench(arguments) => run_bench_twin(json, arguments),
+        Command::Export(arguments) => run_export(json, arguments),
+        Command::BenchSampling(arguments) => run_bench(json, arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "understudy", &mut script);
+            output::write(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+fn run_characters(json: bool) -> Result<()> {
+    let list = characters(&CharactersConfig::default(), &Progress::new())?;
+    output::print(json, &list, |list| {
+        let row = |c: &Character| {
+            let number = |value: usize| thousands(value as u64);
+            let mut row = vec![c.name.clone()];
+            row.extend([c.vertices, c.faces, c.bones, c.controls, c.segments, c.islands].map(number));
+            row.push(format!("{:.2}", c.evaluate_ms));
+            row.push(c.clips.join(", "));
+            row
+        };
+        let head =
+            ["name", "vertices", "faces", "bones", "controls", "segments", "islands", "evaluate ms", "clips"];
+        table(&head, &list.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
+    let defaults = SampleConfig::default();
+    let method = arguments.method.map(|method| match method {
+        SampleMethod::Gaussian => Method::Gaussian,
+        SampleMethod::Uniform => Method::Uniform,
+        SampleMethod::Noise => Method::Noise,
+    });
+    let config = SampleConfig {
+        rig: arguments.rig,
+        output: arguments.output,
+        poses: arguments.poses,
+        method,
+        seed: arguments.seed,
+        clips: arguments.clips,
+        exclude: arguments.exclude,
+        rate: arguments.rate,
+        threads: arguments.threads.unwrap_or(defaults.threads),
+        chunk: arguments.chunk,
+    };
+    let report = sample(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let resumed = match report.resumed_from {
+            0 => String::new(),
+            done => format!(" ({} were there already)", thousands(done)),
+        };
+        let head = format!(
+            "{}: {}{resumed}, {} in {}",
+            report.folder.display(),
+            count(report.poses, "pose"),
+            bytes(report.bytes),
+            count(report.chunks, "chunk"),
+        );
+        if report.resumed_from == report.poses {
+            return format!("{head}\nnothing was left to do");
+        }
+        format!(
+            "{head}\n{:.1} poses a second, {} a pose",
+            report.poses_per_second,
+            bytes(report.bytes_per_pose)
+        )
+    })
+}
+
+fn run_render(json: bool, arguments: RenderArguments) -> Result<()> {
+    let config = RenderConfig {
+        rig: arguments.rig,
+        output: arguments.output,
+        settings: arguments.settings,
+        clip: arguments.clip,
+        time: arguments.time,
+        frames: arguments.frames.map(|frames| frames as usize),
+        views: if arguments.views.is_empty() { RenderConfig::default().views } else { arguments.views },
+        size: arguments.size as usize,
+        dark: arguments.dark,
+    };
+    let report = render(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let pictures = count(report.pictures, "picture");
+        format!("{}: {} × {} pixels, {pictures}", report.file.display(), report.width, report.height)
+    })
+}
+
+fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
+    let config = ConvertConfig {
+        input: arguments.input,
+        output: arguments.output,
+        bake: arguments.bake,
+        clip: arguments.clip,
+        tolerance_mm: arguments.tolerance_mm,
+        rate: arguments.rate,
+    };
+    let report = convert(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let mut lines = vec![format!("{}: {}", report.file.display(), bytes(report.bytes))];
+        lines.extend(report.contents.iter().cloned());
+        lines.join("\n")
+    })
+}
+
+fn run_info(json: bool, arguments: InfoArguments) -> Result<()> {
+    let config = InfoConfig { input: arguments.input, verify: arguments.verify };
+    let report = info(&config, &Progress::new())?;
+    output::print(json, &report, describe)
+}
+
+fn run_bench(json: bool, arguments: BenchArguments) -> Result<()> {
+    let config = BenchConfig {
+        rig: arguments.rig,
+        poses: arguments.poses,
+        threads: arguments.threads,
+        output: arguments.output,
+        keep_nothing: arguments.keep_nothing,
+        chunk: arguments.chunk,
+    };
+    let report = bench_sampling(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let row = |run: &understudy_jobs::bench_sampling::BenchRun| {
+            vec![
+                run.threads.to_string(),
+                thousands(run.poses),
+                format!("{:.1}", run.poses_per_second),
+                thousands(run.bytes_per_pose),
+                run.peak_memory_bytes.map_or("unknown".into(), bytes),
+            ]
+        };
+        let head = ["threads", "poses", "poses a second", "bytes a pose", "peak memory"];
+        let rows = report.runs.iter().map(row).collect::<Vec<_>>();
+        format!("{} on {} cores\n{}", report.rig, report.cores, table(&head, &rows))
+    })
+}
+
+fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
+    let defaults = DemoConfig::default();
+    let config = DemoConfig {
+        output: arguments.output,
+        poses: arguments.poses,
+        threads: arguments.threads.unwrap_or(defaults.threads),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+    };
+    let report = demo(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let mut lines = Vec::new();
+        for (set, methods) in &report.eval.sets {
+            if let (Some(twin), Some(skin)) = (methods.get("twin"), methods.get("lbs4")) {
+                let times = skin.mean_cm / twin.mean_cm;
+                lines.push(format!(
+                    "{set}: twin {:.3} cm, fitted skinning {:.3} cm ({times:.1} times as far)",
+                    twin.mean_cm, skin.mean_cm
+                ));
+            }
+        }
+        lines.push(format!("done in {:.0} s; open {}", report.seconds, report.report.display()));
+        lines.join("\n")
+    })
+}

@@ -1,0 +1,115 @@
+//! What `info` prints for people.
+
+use crate::output::{count, table, thousands};
+use understudy_jobs::info::{ClipFacts, InfoReport, MeshFacts, ShapeFacts, SkeletonFacts};
+
+/// A line a fact, then tables of clips, controls and segments.
+pub fn describe(report: &InfoReport) -> String {
+    let mut lines = vec![format!("{}: {}", report.input, report.kind)];
+    lines.extend(report.dataset.as_ref().map(|data| {
+        let state = match (data.complete, data.verified) {
+            (true, true) => "complete, every hash verified".into(),
+            (true, false) => "complete".into(),
+            (false, _) => format!("incomplete: {} of {} are there", data.chunks_present, data.chunks),
+        };
+        let poses = count(data.poses, "pose");
+        let chunks = count(data.chunks, "chunk");
+        format!("  {poses} of {} by {}, seed {}, in {chunks}, {state}", data.rig, data.method, data.seed)
+    }));
+    lines.extend(report.mesh.iter().flat_map(mesh));
+    lines.extend(report.skeleton.iter().map(skeleton));
+    lines.extend(report.shapes.iter().map(shapes));
+    if !report.columns.is_empty() {
+        lines.push(format!("  {}: {}", count(report.columns.len(), "column"), report.columns.join(", ")));
+    }
+    if !report.clips.is_empty() {
+        lines.push(format!("\n{}", clips(&report.clips)));
+    }
+    if !report.controls.is_empty() {
+        let number = |value: f32| format!("{value}");
+        let row = |c: &understudy_jobs::info::ControlFacts| {
+            vec![c.name.clone(), number(c.low), number(c.high), number(c.default)]
+        };
+        let rows = report.controls.iter().map(row).collect::<Vec<_>>();
+        lines.push(format!("\n{}", table(&["control", "low", "high", "default"], &rows)));
+    }
+    if !report.arrays.is_empty() {
+        let row =
+            |a: &understudy_jobs::info::ArrayFacts| vec![a.name.clone(), a.element.clone(), list(&a.shape)];
+        let rows = report.arrays.iter().map(row).collect::<Vec<_>>();
+        lines.push(format!("\n{}", table(&["array", "element", "shape"], &rows)));
+    }
+    lines.join("\n")
+}
+
+fn mesh(facts: &MeshFacts) -> Vec<String> {
+    let round = |v: [f32; 3]| v.map(|v| format!("{v:.1}")).join(" × ");
+    let corner = |v: [f32; 3]| v.map(|v| format!("{v:.1}")).join(", ");
+    let vertices = format!("{} vertices", thousands(facts.vertices as u64));
+    let textures = match facts.texture_coordinates {
+        0 => "no texture coordinates".into(),
+        number => count(number, "texture coordinate"),
+    };
+    let mut lines = vec![
+        format!("  {vertices}, {} ({}), {textures}", count(facts.faces, "face"), count(facts.quads, "quad")),
+        format!(
+            "  {} cm, from ({}) to ({})",
+            round(facts.size_cm),
+            corner(facts.low_cm),
+            corner(facts.high_cm)
+        ),
+        format!(
+            "  {}, {}, topology {}",
+            count(facts.segments.len(), "segment"),
+            count(facts.islands, "island"),
+            facts.topology_hash
+        ),
+    ];
+    if facts.segments.len() > 1 {
+        let part =
+            |s: &understudy_jobs::info::SegmentFacts| format!("{} {}", s.name, thousands(s.vertices as u64));
+        lines.push(format!("  segments: {}", facts.segments.iter().map(part).collect::<Vec<_>>().join(", ")));
+    }
+    lines
+}
+
+fn skeleton(facts: &SkeletonFacts) -> String {
+    let mut text =
+        format!("  {}, {}, depth {}", count(facts.bones, "bone"), count(facts.roots, "root"), facts.depth);
+    if !facts.vertices_by_influences.is_empty() {
+        let groups = facts.vertices_by_influences.iter().enumerate().filter(|(_, vertices)| **vertices > 0);
+        let groups: Vec<String> =
+            groups.map(|(k, vertices)| format!("{k}: {}", thousands(*vertices as u64))).collect();
+        text.push_str(&format!(", vertices by influences {}", groups.join(", ")));
+    }
+    text
+}
+
+fn shapes(facts: &ShapeFacts) -> String {
+    let correctives: usize = facts.correctives_by_level.iter().sum();
+    let mut text = format!("  {}", count(facts.names.len(), "shape"));
+    if correctives > 0 {
+        let level = |(place, number): (usize, &usize)| format!("{number} of {}", place + 2);
+        let levels: Vec<String> = facts.correctives_by_level.iter().enumerate().map(level).collect();
+        text.push_str(&format!(", {} ({})", count(correctives, "corrective"), levels.join(", ")));
+    }
+    text
+}
+
+fn clips(facts: &[ClipFacts]) -> String {
+    let or = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+    let row = |clip: &ClipFacts| {
+        vec![
+            clip.name.clone(),
+            format!("{:.2}", clip.seconds),
+            or(clip.frames.map(|frames| frames.to_string())),
+            or(clip.rate.map(|rate| rate.to_string())),
+            or(clip.curves.map(|curves| curves.to_string())),
+        ]
+    };
+    table(&["clip", "seconds", "frames", "rate", "curves"], &facts.iter().map(row).collect::<Vec<_>>())
+}
+
+fn list(shape: &[usize]) -> String {
+    format!("[{}]", shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}

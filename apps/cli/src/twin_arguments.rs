@@ -1,0 +1,109 @@
+//! What can be typed for twins: `learn`, `eval`, `bench`, `export`.
+
+use crate::arguments::parse_threads;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// What to learn.
+#[derive(Debug, Subcommand)]
+pub enum LearnCommand {
+    /// A body: one small network a group of vertices on top of rigid skinning.
+    #[command(after_help = "Examples:
+  understudy learn body data/rook -o rook.twin
+  understudy learn body data/rook -o rook.twin --target-mm 0.5
+
+A run that was interrupted goes on where it stopped when the same command is given again.")]
+    Body(LearnBodyArguments),
+}
+
+/// The linear part of a body twin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BaseArgument {
+    /// One bone a vertex.
+    Rigid,
+    /// Fitted linear blend skinning with four influences.
+    Lbs4,
+}
+
+/// Of `learn body`.
+#[derive(Debug, Args)]
+pub struct LearnBodyArguments {
+    /// Folder of the dataset.
+    pub data: PathBuf,
+    /// The twin.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+    /// The linear part.
+    #[arg(long, value_enum, default_value = "rigid")]
+    pub base: BaseArgument,
+    /// Take the narrowest networks that reach this error on held-back poses.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true)]
+    pub target_mm: Option<f64>,
+    /// Passes over the poses.
+    #[arg(long, value_name = "N")]
+    pub epochs: Option<usize>,
+    /// Poses a training step.
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// First learning rate.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
+    /// How much the rigid error may grow while bones with few vertices are dropped.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub tau: Option<f64>,
+    /// Same seed, same twin.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Keep weights in 32 bits instead of 16.
+    #[arg(long)]
+    pub full_precision: bool,
+    /// Threads [default: all]; the twin does not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Of `eval`.
+#[derive(Debug, Args)]
+pub struct EvalArguments {
+    /// The twin.
+    pub twin: PathBuf,
+    /// Datasets of poses that it was not trained on.
+    #[arg(required = true)]
+    pub test: Vec<PathBuf>,
+    /// The dataset that it was trained on: fits the baselines to it and weighs them too.
+    #[arg(long, value_name = "DIR")]
+    pub train: Option<PathBuf>,
+    /// Fit this baseline only; can be given again [default: rigid, lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50,
+    /// wpsd100].
+    #[arg(long = "baseline", value_name = "NAME")]
+    pub baselines: Vec<String>,
+    /// Write a page with tables, histogram and heat maps into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Threads for fitting [default: all].
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchTwinArguments {
+    /// The twin.
+    pub twin: PathBuf,
+    /// Race onnxruntime and PyTorch too, from a Python environment in this folder (made when missing).
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "target/peers")]
+    pub peers: Option<PathBuf>,
+    /// Rounds of the race.
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub rounds: usize,
+}
+
+/// Of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// The twin.
+    pub twin: PathBuf,
+    /// Write the whole twin, skinning included, as an ONNX graph.
+    #[arg(long, value_name = "FILE.onnx", required = true)]
+    pub onnx: PathBuf,
+}

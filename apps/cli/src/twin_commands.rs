@@ -1,0 +1,162 @@
+//! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
+
+use crate::output::{self, bytes, count, table, thousands};
+use crate::progress::Progress;
+use crate::twin_arguments::{
+    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments, LearnCommand,
+};
+use anyhow::Result;
+use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
+use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
+use understudy_jobs::twin::export::{ExportConfig, export_onnx};
+use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
+
+/// `learn`.
+pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
+    match command {
+        LearnCommand::Body(arguments) => run_learn_body(json, arguments),
+    }
+}
+
+fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
+    let mut config = LearnBodyConfig {
+        data: arguments.data,
+        output: arguments.output,
+        base: match arguments.base {
+            BaseArgument::Rigid => Base::Rigid,
+            BaseArgument::Lbs4 => Base::Lbs4,
+        },
+        target_mm: arguments.target_mm,
+        half: !arguments.full_precision,
+        ..LearnBodyConfig::default()
+    };
+    config.threads = arguments.threads.unwrap_or(config.threads);
+    let train = &mut config.settings.train;
+    train.seed = arguments.seed;
+    train.epochs = arguments.epochs.unwrap_or(train.epochs);
+    train.batch = arguments.batch.unwrap_or(train.batch);
+    train.rate = arguments.rate.unwrap_or(train.rate);
+    config.settings.assignment_tolerance = arguments.tau.unwrap_or(config.settings.assignment_tolerance);
+    let report = learn_body(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        format!(
+            "{}: a twin of {} from {} poses\n{} ({} taken over), {} · validation error {:.4} cm · {:.0} s",
+            report.output.display(),
+            report.rig,
+            thousands(report.poses as u64),
+            count(report.groups, "network"),
+            report.resumed,
+            bytes(report.bytes as u64),
+            report.validation_cm,
+            report.seconds
+        )
+    })
+}
+
+/// `eval`.
+pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
+    let mut config = EvalConfig {
+        twin: arguments.twin,
+        test: arguments.test,
+        train: arguments.train,
+        baselines: arguments.baselines,
+        report: arguments.report,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        ..EvalConfig::default()
+    };
+    config.threads = arguments.threads.unwrap_or(config.threads);
+    let report = eval(&config, &Progress::new())?;
+    output::print(json, &report, eval_text)
+}
+
+fn eval_text(report: &EvalReport) -> String {
+    let head = ["method", "mean cm", "95 % cm", "max cm", "EE", "ms", "MB"];
+    let row = |name: &str, m: &MethodFigures| {
+        vec![
+            name.to_owned(),
+            format!("{:.4}", m.mean_cm),
+            format!("{:.4}", m.p95_cm),
+            format!("{:.2}", m.max_cm),
+            format!("{:.1}", m.ee),
+            format!("{:.3}", m.ms),
+            format!("{:.2}", m.bytes as f64 / 1e6),
+        ]
+    };
+    let order = || std::iter::once("twin").chain(BASELINES);
+    let mut text = String::new();
+    for (set, methods) in &report.sets {
+        let rows: Vec<Vec<String>> = order().filter_map(|n| methods.get(n).map(|m| row(n, m))).collect();
+        text += &format!("{set}\n{}\n\n", table(&head, &rows));
+    }
+    let seams = report.seams;
+    text += &format!(
+        "seams: the error jumps by {:.4} cm across borders of groups, by {:.4} cm inside ({:.2} times)",
+        seams.border_cm, seams.inside_cm, seams.ratio
+    );
+    if let Some(page) = &report.page {
+        text += &format!("\nreport: {}", page.display());
+    }
+    text
+}
+
+/// `bench`.
+pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
+    let config = BenchTwinConfig { twin: arguments.twin, rounds: arguments.rounds, peers: arguments.peers };
+    let report = bench_twin(&config, &Progress::new())?;
+    output::print(json, &report, |report| {
+        let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
+        let ratio =
+            |ours: f64, ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{:.1}", ms / ours));
+        let row = |name: String, c: &Contest| {
+            vec![
+                name,
+                format!("{:.4}", c.understudy_ms),
+                shown(c.onnxruntime_ms),
+                ratio(c.understudy_ms, c.onnxruntime_ms),
+                shown(c.torch_ms),
+                ratio(c.understudy_ms, c.torch_ms),
+            ]
+        };
+        let mut rows: Vec<Vec<String>> =
+            report.threads.iter().map(|(t, c)| row(format!("one pose, {t} thread(s)"), c)).collect();
+        rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
+        let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
+        let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
+        format!(
+            "{}: {} vertices, {} multiply-adds, {}\n{}\nrig itself {rig} · memory {:.1} GB/s, weights read at {:.0} % of it\n\
+             multiply-add peak {:.0} GFLOP/s, networks of a crowd reach {:.0} % of it\n\
+             16-bit weights cost {} mm · onnxruntime's vertices differ by {} mm",
+            report.rig,
+            thousands(report.vertices as u64),
+            thousands(report.multiply_adds as u64),
+            report.kernel,
+            table(&head, &rows),
+            report.bandwidth_gb_s,
+            report.bandwidth_share * 100.0,
+            report.peak_gflops,
+            report.crowd_peak_share * 100.0,
+            report.half_error_mm,
+            report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
+        )
+    })
+}
+
+/// `export`.
+pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
+    let config = ExportConfig { twin: arguments.twin, output: arguments.onnx };
+    let report = export_onnx(&config)?;
+    output::print(json, &report, |report| {
+        format!(
+            "{}: {} · input bones {:?}{}, output vertices {:?}",
+            report.output.display(),
+            bytes(report.bytes as u64),
+            report.bones,
+            if report.controls.is_empty() {
+                String::new()
+            } else {
+                format!(", controls [{}]", report.controls.len())
+            },
+            report.vertices
+        )
+    })
+}

@@ -1,0 +1,171 @@
+//! The figures of the inverse rig: speed beside the direct form and NumPy, recovery of known weights, and
+//! whether the paper's findings hold on Mira and on a real face. Start at [`bench_inverse`].
+
+mod numpy;
+mod speed;
+mod truth;
+
+pub use crate::invert::study::{Relation, Study, StudyRow};
+pub use speed::Speed;
+pub use truth::TruthRun;
+
+use crate::invert::page::sections;
+use crate::invert::study::{Effort, Scene, study};
+use crate::invert::{add_noise, shown};
+use crate::{Event, JobError, Watch, rigs, threads};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use understudy_core::{BlendshapeRig, Mesh, Vec3};
+use understudy_report::html::{Column, Page, Section, Table};
+use understudy_solve::inverse_rig::synthetic::random_take;
+use understudy_solve::inverse_rig::{EmptyShapes, InverseError, InverseRig, InverseSettings};
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BenchInverseConfig {
+    /// Folder of the Python environment and of the pages.
+    pub folder: PathBuf,
+    /// Run NumPy beside us.
+    pub numpy: bool,
+    /// Alternating rounds of the timing.
+    pub rounds: usize,
+    /// Frames of the timed batch.
+    pub batch_frames: usize,
+    /// Noise on the targets, standard deviation a coordinate, cm.
+    pub noise_cm: f64,
+    /// Frames of every take whose weights are known.
+    pub truth_frames: usize,
+    /// Threads.
+    pub threads: usize,
+    /// What was typed, for the pages.
+    pub command: String,
+}
+
+impl Default for BenchInverseConfig {
+    fn default() -> Self {
+        Self {
+            folder: PathBuf::from("run/bench-inverse"),
+            numpy: true,
+            rounds: 3,
+            batch_frames: 600,
+            noise_cm: 0.03,
+            truth_frames: 200,
+            threads: threads::available(),
+            command: String::new(),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BenchInverseReport {
+    /// Time.
+    pub speed: Speed,
+    /// Known takes.
+    pub truth: Vec<TruthRun>,
+    /// Mira, and the real face where its data is present: name and findings.
+    pub studies: Vec<(String, Study)>,
+    /// The pages.
+    pub pages: Vec<PathBuf>,
+}
+
+/// Measures everything and writes the pages.
+pub fn bench_inverse(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<BenchInverseReport, JobError> {
+    if config.rounds == 0 || config.batch_frames == 0 || config.truth_frames == 0 {
+        return Err(JobError::setting("rounds", "rounds and frames must be one or more"));
+    }
+    crate::outputs::check_folder(&config.folder)?;
+    let speed = speed::measure(config, watch)?;
+    let pool = threads::pool(config.threads)?;
+    let truth = pool.install(|| truth::measure(config, watch))?;
+    let mut report = BenchInverseReport { speed, truth, studies: Vec::new(), pages: Vec::new() };
+    for name in ["mira", "ict"] {
+        let rig = match rigs::open(name, watch) {
+            Ok(open) => open.rig,
+            Err(error) if name != "mira" => {
+                watch.event(Event::Warning { message: &format!("left out: {error}") });
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let shapes = rig.blendshapes().ok_or_else(|| JobError::unusable(name, "has no blendshapes"))?;
+        // Mira's clips were made by hand; a face without clips gets drawn curves.
+        let weights = match rig.clips() {
+            [] => random_take(shapes.shapes().len(), 240, 3),
+            _ => truth::clips(rig.as_ref(), usize::MAX)?,
+        };
+        let studied = pool.install(|| compare(name, shapes, &weights, config, watch))?;
+        let path = config.folder.join(format!("{name}.html"));
+        let page = page(name, shapes, rig.mesh(), &weights, &studied, config)?;
+        understudy_io::write_atomic(&path, page.to_html().as_bytes())?;
+        report.studies.push((name.into(), studied));
+        report.pages.push(path);
+    }
+    Ok(report)
+}
+
+fn meshes(rig: &BlendshapeRig, weights: &[Vec<f32>]) -> Vec<Vec<Vec3>> {
+    let mut clean = vec![vec![Vec3::ZERO; rig.neutral().len()]; weights.len()];
+    weights.iter().zip(&mut clean).for_each(|(weights, mesh)| rig.evaluate(weights, mesh));
+    clean
+}
+
+fn prepare(name: &str, rig: &BlendshapeRig) -> Result<InverseRig, JobError> {
+    InverseRig::prepare_with(rig, EmptyShapes::Hold).map_err(|error| JobError::unusable(name, error))
+}
+
+fn compare(
+    name: &str,
+    rig: &BlendshapeRig,
+    weights: &[Vec<f32>],
+    config: &BenchInverseConfig,
+    watch: &dyn Watch,
+) -> Result<Study, JobError> {
+    let inverse = prepare(name, rig)?;
+    let clean = meshes(rig, weights);
+    let noisy = add_noise(&clean, config.noise_cm, 7);
+    let truth: Vec<Vec<f64>> = weights.iter().map(|f| f.iter().map(|w| f64::from(*w)).collect()).collect();
+    let scene = Scene { rig, inverse: &inverse, clean: &clean, noisy: &noisy, truth: Some(&truth) };
+    study(&scene, &InverseSettings::default(), &Effort::default(), watch).map_err(|error| match error {
+        InverseError::Stopped => JobError::Stopped,
+        other => JobError::unusable(name, other),
+    })
+}
+
+fn page(
+    name: &str,
+    rig: &BlendshapeRig,
+    mesh: &Mesh,
+    weights: &[Vec<f32>],
+    study: &Study,
+    config: &BenchInverseConfig,
+) -> Result<Page, JobError> {
+    let inverse = prepare(name, rig)?;
+    let clean = meshes(rig, weights);
+    let truth: Vec<Vec<f64>> = weights.iter().map(|f| f.iter().map(|w| f64::from(*w)).collect()).collect();
+    let scene = Scene { rig, inverse: &inverse, clean: &clean, noisy: &clean, truth: Some(&truth) };
+    let mut page = Page::new(format!("Inverse rig: {name}"))
+        .subtitle(format!(
+            "{} vertices, {} shapes, {} correctives",
+            rig.neutral().len(),
+            rig.shapes().len(),
+            rig.correctives().len()
+        ))
+        .command(config.command.clone())
+        .fact("noise σ", format!("{} cm a coordinate", config.noise_cm))
+        .fact("α", "0.5; 0.2 for Çetinaslan and LMMM (the paper's Table 2, Ada)")
+        .fact("pages", shown(&config.folder));
+    for section in sections(&scene, study, Some(mesh)) {
+        page = page.section(section);
+    }
+    Ok(page.section(levels(rig)))
+}
+
+fn levels(rig: &BlendshapeRig) -> Section {
+    let mut table = Table::new([Column::text("correctives of"), Column::number("count", 0)]);
+    for (place, count) in crate::invert::levels(rig).into_iter().enumerate() {
+        table = table.row([format!("{} shapes", place + 2).into(), count.into()]);
+    }
+    Section::new("The rig").table(table)
+}

@@ -1,0 +1,228 @@
+//! Says what is inside a file, a dataset or a rig. Start at [`info`].
+
+mod facts;
+
+pub use facts::{ArrayFacts, ClipFacts, ControlFacts, MeshFacts, SegmentFacts, ShapeFacts, SkeletonFacts};
+
+use crate::convert::Content;
+use crate::outputs::extension;
+use crate::rigs::{self, Names, Origin};
+use crate::watch::Remember;
+use crate::{Event, JobError, Watch};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use understudy_io::dataset::{DatasetError, DatasetReader, parse_manifest};
+use understudy_io::npz::NpzReader;
+use understudy_rigs::Rig;
+
+/// What to look at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InfoConfig {
+    /// A file, a dataset folder or a rig by name.
+    pub input: String,
+    /// Read every chunk of a dataset and compare its hash.
+    pub verify: bool,
+}
+
+/// What was found; parts that an input does not have are left out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct InfoReport {
+    /// What was looked at.
+    pub input: String,
+    /// `rig`, `mesh`, `motion`, `weights`, `dataset` or `archive`.
+    pub kind: &'static str,
+    /// The mesh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<MeshFacts>,
+    /// Bones and skin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skeleton: Option<SkeletonFacts>,
+    /// Shapes and correctives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<ShapeFacts>,
+    /// Controls with their ranges.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<ControlFacts>,
+    /// Clips with their lengths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clips: Vec<ClipFacts>,
+    /// Columns of a table of weights.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// Arrays of an archive that is no rig.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arrays: Vec<ArrayFacts>,
+    /// A dataset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<DatasetFacts>,
+    /// Conversions of units and axes, and what readers skipped.
+    pub notes: Vec<String>,
+}
+
+/// About a dataset.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DatasetFacts {
+    /// The rig.
+    pub rig: String,
+    /// How poses were found.
+    pub method: String,
+    /// The seed.
+    pub seed: u64,
+    /// Poses it has or will have.
+    pub poses: usize,
+    /// Files of poses it has or will have.
+    pub chunks: usize,
+    /// Files of poses that are there.
+    pub chunks_present: usize,
+    /// Whether everything was recorded.
+    pub complete: bool,
+    /// Whether every chunk was read and its hash compared.
+    pub verified: bool,
+}
+
+/// Looks at an input.
+pub fn info(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> {
+    let watch = Remember::new(watch);
+    let mut report = look(config, &watch)?;
+    report.input = config.input.clone();
+    report.notes = watch.messages();
+    Ok(report)
+}
+
+fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> {
+    let path = Path::new(&config.input);
+    if Names::contains(&config.input) {
+        return open_rig(&config.input, watch);
+    }
+    if path.is_dir() {
+        return dataset(path, config.verify, watch);
+    }
+    match extension(path).as_str() {
+        "glb" | "gltf" => open_rig(&config.input, watch),
+        "npz" => {
+            let reader = NpzReader::read(path)?;
+            let is_rig = reader.contains("neutral") && reader.contains("deltas");
+            if is_rig { open_rig(&config.input, watch) } else { Ok(archive(&reader)) }
+        }
+        "obj" => {
+            let file = understudy_io::obj::read(path)?;
+            rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
+            Ok(InfoReport { kind: "mesh", mesh: Some(MeshFacts::new(&file.mesh)), ..InfoReport::default() })
+        }
+        "bvh" | "csv" => Ok(table(&Content::read(&config.input, watch)?)),
+        _ => Err(rigs::not_a_file(path, ".obj, .glb, .gltf, .npz, .bvh, .csv or a dataset folder")),
+    }
+}
+
+fn open_rig(input: &str, watch: &dyn Watch) -> Result<InfoReport, JobError> {
+    let opened = rigs::open(input, watch)?;
+    let rig: &dyn Rig = opened.rig.as_ref();
+    let clips = match &opened.origin {
+        Origin::Gltf(_, asset) => asset.clips.iter().map(ClipFacts::sampled).collect(),
+        _ => rig.clips().iter().map(ClipFacts::keyed).collect(),
+    };
+    Ok(InfoReport {
+        kind: "rig",
+        mesh: Some(MeshFacts::new(rig.mesh())),
+        skeleton: rig.skeleton().map(|skeleton| SkeletonFacts::new(skeleton, rig.skin_weights())),
+        shapes: rig.blendshapes().map(ShapeFacts::new),
+        controls: ControlFacts::all(rig),
+        clips,
+        ..InfoReport::default()
+    })
+}
+
+/// Motion and weight files.
+fn table(content: &Content) -> InfoReport {
+    let clip = |frames: usize, rate: Option<f32>| ClipFacts {
+        name: "take".into(),
+        seconds: rate.map_or(0.0, |rate| frames.saturating_sub(1) as f32 / rate),
+        frames: Some(frames),
+        rate,
+        curves: None,
+    };
+    match content {
+        Content::Motion(motion) => InfoReport {
+            kind: "motion",
+            skeleton: Some(SkeletonFacts::new(&motion.skeleton, None)),
+            clips: vec![ClipFacts::sampled(&motion.clip)],
+            ..InfoReport::default()
+        },
+        Content::Take(take) => InfoReport {
+            kind: "weights",
+            columns: take.names.clone(),
+            clips: vec![clip(take.frames.len(), Some(take.rate))],
+            ..InfoReport::default()
+        },
+        Content::Weights(table) => InfoReport {
+            kind: "weights",
+            columns: table.names.clone(),
+            clips: vec![clip(table.frames.len(), table.rate)],
+            ..InfoReport::default()
+        },
+        _ => unreachable!("only motion and weight files come here"),
+    }
+}
+
+fn archive(reader: &NpzReader) -> InfoReport {
+    let facts = |name: &str| ArrayFacts {
+        name: name.into(),
+        shape: reader.shape(name).unwrap_or_default().to_vec(),
+        element: reader.element_type(name).unwrap_or_default().into(),
+    };
+    InfoReport { kind: "archive", arrays: reader.names().map(facts).collect(), ..InfoReport::default() }
+}
+
+fn dataset(folder: &Path, verify: bool, watch: &dyn Watch) -> Result<InfoReport, JobError> {
+    let manifest = folder.join("dataset.toml");
+    if !manifest.exists() {
+        return Err(JobError::unusable(folder, "is a folder without a dataset.toml, so no dataset"));
+    }
+    let bytes = understudy_io::read_bytes(&manifest)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (header, complete) = parse_manifest(&text).map_err(understudy_io::ReadError::content(&manifest))?;
+    let present = |chunk: &usize| folder.join(format!("chunk-{chunk:06}.safetensors")).exists();
+    let mut facts = DatasetFacts {
+        rig: header.rig.clone(),
+        method: header.method.clone(),
+        seed: header.seed,
+        poses: header.poses,
+        chunks: header.chunk_count(),
+        chunks_present: (0..header.chunk_count()).filter(present).count(),
+        complete,
+        verified: false,
+    };
+    let mut report = InfoReport { kind: "dataset", ..InfoReport::default() };
+    match DatasetReader::open(folder) {
+        Ok(reader) => {
+            let rest = reader.rest();
+            report.mesh = Some(MeshFacts::new(&rest.mesh));
+            report.skeleton = rest.skeleton.as_ref().map(|s| SkeletonFacts::new(s, rest.weights.as_ref()));
+            if verify {
+                check_chunks(&reader, watch)?;
+                facts.verified = true;
+            }
+        }
+        Err(error @ DatasetError::Incomplete { .. }) if verify => return Err(error.into()),
+        Err(DatasetError::Incomplete { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    report.controls = header.controls.iter().map(ControlFacts::new).collect();
+    report.dataset = Some(facts);
+    Ok(report)
+}
+
+fn check_chunks(reader: &DatasetReader, watch: &dyn Watch) -> Result<(), JobError> {
+    let chunks = reader.chunk_count();
+    watch.event(Event::Started { what: "verifying", total: chunks as u64, unit: "chunks" });
+    for chunk in 0..chunks {
+        reader.chunk(chunk)?;
+        watch.event(Event::Step { done: chunk as u64 + 1 });
+        if watch.should_stop() {
+            return Err(JobError::Stopped);
+        }
+    }
+    watch.event(Event::Finished);
+    Ok(())
+}

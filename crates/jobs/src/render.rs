@@ -1,0 +1,191 @@
+//! A picture of a rig in a pose, of moments of a clip, or of a mesh file.
+
+use crate::outputs::{check_file, extension};
+use crate::rigs;
+use crate::stage::{Shot, Stage, View};
+use crate::{Event, JobError, Watch};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use understudy_core::{Controls, Mesh, Vec3};
+use understudy_rigs::{Rig, RigPose};
+
+/// What to draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenderConfig {
+    /// A rig by name or file, or an OBJ file.
+    pub rig: String,
+    /// The PNG file.
+    pub output: PathBuf,
+    /// Controls to set, within their ranges; on top of a clip where one is given.
+    pub settings: Vec<(String, f32)>,
+    /// A clip to take poses from.
+    pub clip: Option<String>,
+    /// The moment of the clip, seconds; 0 when left out.
+    pub time: Option<f32>,
+    /// So many moments of the clip, first and last included.
+    pub frames: Option<usize>,
+    /// Views by name or `YAW,PITCH`.
+    pub views: Vec<String>,
+    /// Side of each picture, pixels.
+    pub size: usize,
+    /// A dark backdrop.
+    pub dark: bool,
+}
+
+impl Default for RenderConfig {
+    fn default() -> Self {
+        Self {
+            rig: String::new(),
+            output: PathBuf::new(),
+            settings: Vec::new(),
+            clip: None,
+            time: None,
+            frames: None,
+            views: vec!["three-quarter".into()],
+            size: 768,
+            dark: false,
+        }
+    }
+}
+
+impl RenderConfig {
+    const SIZES: std::ops::RangeInclusive<usize> = 16..=8192;
+    /// Pixels of all pictures of a sheet together: what fits into memory with room to spare.
+    const MAX_PIXELS: usize = 200_000_000;
+
+    fn check(&self) -> Result<Vec<View>, JobError> {
+        if !Self::SIZES.contains(&self.size) {
+            return Err(JobError::setting(
+                "size",
+                format!("{} is not between 16 and 8192 pixels", self.size),
+            ));
+        }
+        if self.frames == Some(0) || self.views.is_empty() {
+            return Err(JobError::setting("frames", "at least one picture is wanted"));
+        }
+        let count = self.frames.unwrap_or(1).saturating_mul(self.views.len());
+        if count.saturating_mul(self.size * self.size) > Self::MAX_PIXELS {
+            let problem = format!("{count} pictures of {0} × {0} pixels are too many", self.size);
+            return Err(JobError::setting("size", problem));
+        }
+        if self.clip.is_none() && (self.time.is_some() || self.frames.is_some()) {
+            return Err(JobError::setting("clip", "a time or a number of frames needs a clip"));
+        }
+        if extension(&self.output) != "png" {
+            return Err(JobError::unusable(&self.output, "pictures are written as .png"));
+        }
+        self.views.iter().map(|view| View::parse(view)).collect()
+    }
+}
+
+/// What was drawn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RenderReport {
+    /// The file.
+    pub file: PathBuf,
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// Pictures on the sheet.
+    pub pictures: usize,
+}
+
+/// Draws and writes the file.
+pub fn render(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, JobError> {
+    let views = config.check()?;
+    check_file(&config.output)?;
+    let path = Path::new(&config.rig);
+    if extension(path) == "obj" {
+        let file = understudy_io::obj::read(path)?;
+        rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
+        if config.clip.is_some() || !config.settings.is_empty() {
+            return Err(JobError::unusable(path, "a mesh has neither controls nor clips"));
+        }
+        let shot = Shot { vertices: file.mesh.positions().to_vec(), caption: String::new() };
+        return draw(config, &rigs::stem(path), &file.mesh, None, &[shot], &views, watch);
+    }
+    let rig = rigs::open(&config.rig, watch)?.rig;
+    let shots = shots(rig.as_ref(), config)?;
+    draw(config, rig.name(), rig.mesh(), rig.colours(), &shots, &views, watch)
+}
+
+fn draw(
+    config: &RenderConfig,
+    name: &str,
+    mesh: &Mesh,
+    colours: Option<&[Vec3]>,
+    shots: &[Shot],
+    views: &[View],
+    watch: &dyn Watch,
+) -> Result<RenderReport, JobError> {
+    let pictures = shots.len() * views.len();
+    watch.event(Event::Started { what: "drawing", total: 1, unit: "sheets" });
+    let stage = Stage { mesh, colours, size: config.size, dark: config.dark };
+    let picture = match (shots, views) {
+        ([_], [view]) => stage.pictures(shots, view).remove(0),
+        _ => {
+            let title = config.clip.as_ref().map_or_else(|| name.into(), |clip| format!("{name}, {clip}"));
+            stage.sheet(&title, "", shots, views)
+        }
+    };
+    understudy_io::write_atomic(&config.output, &picture.to_png())?;
+    watch.event(Event::Finished);
+    Ok(RenderReport {
+        file: config.output.clone(),
+        width: picture.width(),
+        height: picture.height(),
+        pictures,
+    })
+}
+
+/// The poses that a configuration asks for.
+fn shots(rig: &dyn Rig, config: &RenderConfig) -> Result<Vec<Shot>, JobError> {
+    let mut moments = match &config.clip {
+        None => vec![(rig.specs().defaults(), String::new())],
+        Some(name) => clip_moments(rig, name, config.time, config.frames)?,
+    };
+    let bad = JobError::controls(&config.rig);
+    for (name, value) in &config.settings {
+        // A value is checked by itself, so that the message names the one that is wrong.
+        rig.specs().with([(name.as_str(), *value)]).map_err(&bad)?;
+        let control = rig.specs().find(name).expect("it was just found");
+        moments.iter_mut().for_each(|(controls, _)| controls.0[control] = *value);
+    }
+    let mut pose = RigPose::default();
+    let shoot = |(controls, caption): (Controls, String)| {
+        rig.evaluate(&controls, &mut pose).map_err(JobError::rig(rig.name()))?;
+        Ok(Shot { vertices: pose.vertices.clone(), caption })
+    };
+    moments.into_iter().map(shoot).collect()
+}
+
+/// One moment of a clip, or several spread evenly from its first to its last.
+pub(crate) fn clip_moments(
+    rig: &dyn Rig,
+    name: &str,
+    time: Option<f32>,
+    frames: Option<usize>,
+) -> Result<Vec<(Controls, String)>, JobError> {
+    const RATE: f32 = 120.0;
+    let clip = rig.find_clip(name).ok_or_else(|| {
+        JobError::unknown_clip(rig.name(), name, rig.clips().iter().map(|clip| clip.name.as_str()))
+    })?;
+    let sampled = clip.sample(rig.specs(), RATE).map_err(|error| JobError::unusable(rig.name(), error))?;
+    let times: Vec<f32> = match (time, frames) {
+        (_, Some(frames)) => {
+            let last = frames.saturating_sub(1).max(1) as f32;
+            (0..frames).map(|frame| clip.duration * frame as f32 / last).collect()
+        }
+        (time, None) => vec![time.unwrap_or(0.0)],
+    };
+    let moment = |time: f32| {
+        if !(0.0..=clip.duration).contains(&time) {
+            let problem = format!("{time} s is outside the clip '{name}', which lasts {} s", clip.duration);
+            return Err(JobError::setting("time", problem));
+        }
+        Ok((sampled.at(time), format!("{time:.2} s")))
+    };
+    times.into_iter().map(moment).collect()
+}

@@ -1,0 +1,410 @@
+//! Records a dataset: poses from a source, a rig's answers, chunks on disk. Start at [`sample`]. Every
+//! chunk depends on its number alone, so that neither threads nor interruptions change a byte.
+
+use crate::outputs::check_folder;
+use crate::rigs;
+use crate::{Event, JobError, Watch, threads};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+use understudy_core::Controls;
+use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
+pub use understudy_rigs::sampling::Method;
+use understudy_rigs::sampling::{PoseSource, SamplingConfig};
+use understudy_rigs::{Rig, RigPose};
+
+/// What to record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SampleConfig {
+    /// A rig by name or file.
+    pub rig: String,
+    /// Folder of the dataset.
+    pub output: PathBuf,
+    /// How many; `None` for every frame of the clips where clips are named, 1000 otherwise.
+    pub poses: Option<u64>,
+    /// How; `None` for clips frame by frame where clips are named without a number of poses, noise on
+    /// clips where clips are named or left out, Gaussian otherwise.
+    pub method: Option<Method>,
+    /// The same seed gives the same dataset.
+    pub seed: u64,
+    /// Clips to take poses from; all when empty.
+    pub clips: Vec<String>,
+    /// Clips to leave out.
+    pub exclude: Vec<String>,
+    /// Frames a second at which clips are read.
+    pub rate: f32,
+    /// Threads; the dataset does not depend on it.
+    pub threads: usize,
+    /// Poses a chunk; `None` for the usual number.
+    pub chunk: Option<u64>,
+}
+
+impl Default for SampleConfig {
+    fn default() -> Self {
+        let sampling = SamplingConfig::default();
+        Self {
+            rig: String::new(),
+            output: PathBuf::new(),
+            poses: None,
+            method: None,
+            seed: sampling.seed,
+            clips: Vec::new(),
+            exclude: Vec::new(),
+            rate: sampling.rate,
+            threads: threads::available(),
+            chunk: None,
+        }
+    }
+}
+
+impl SampleConfig {
+    const POSES: u64 = 1000;
+
+    fn sampling(&self) -> SamplingConfig {
+        let method = self.method.unwrap_or(match (self.clips.is_empty(), self.poses) {
+            (false, None) => Method::Clips,
+            (false, Some(_)) => Method::Noise,
+            (true, _) if !self.exclude.is_empty() => Method::Noise,
+            (true, _) => Method::Gaussian,
+        });
+        SamplingConfig {
+            method,
+            seed: self.seed,
+            clips: self.clips.clone(),
+            exclude: self.exclude.clone(),
+            rate: self.rate,
+            ..SamplingConfig::default()
+        }
+    }
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SampleReport {
+    /// Folder of the dataset.
+    pub folder: PathBuf,
+    /// The rig.
+    pub rig: String,
+    /// How poses were found.
+    pub method: Method,
+    /// The seed.
+    pub seed: u64,
+    /// Poses in the dataset.
+    pub poses: u64,
+    /// Poses that an earlier run had recorded already.
+    pub resumed_from: u64,
+    /// Files of poses.
+    pub chunks: usize,
+    /// Bytes of the whole folder.
+    pub bytes: u64,
+    /// Bytes of numbers a pose.
+    pub bytes_per_pose: u64,
+    /// Threads in use.
+    pub threads: usize,
+    /// Duration of the recording.
+    pub seconds: f64,
+    /// Newly recorded poses a second.
+    pub poses_per_second: f64,
+}
+
+/// Opens the rig and records the dataset, going on where an earlier run with the same settings stopped.
+pub fn sample(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, JobError> {
+    check_folder(&config.output)?;
+    check_content(&config.output)?;
+    let rig = rigs::open(&config.rig, watch)?.rig;
+    record(rig.as_ref(), config, &|_| Ok(()), watch)
+}
+
+/// [`sample`] with the rig at hand. `written` hears of every chunk after it is on disk.
+pub(crate) fn record(
+    rig: &dyn Rig,
+    config: &SampleConfig,
+    written: &(dyn Fn(usize) -> Result<(), JobError> + Sync),
+    watch: &dyn Watch,
+) -> Result<SampleReport, JobError> {
+    let pool = threads::pool(config.threads)?;
+    let sampling = config.sampling();
+    let source = sampling.build(rig.specs(), rig.clips()).map_err(JobError::sampling(&config.rig))?;
+    let poses = count(config, &source)?;
+    let header = DatasetHeader {
+        rig: config.rig.clone(),
+        method: sampling.method.to_string(),
+        seed: sampling.seed,
+        settings: settings(&source),
+        controls: rig.specs().clone(),
+        poses,
+        chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
+    };
+    let rest = DatasetRest {
+        mesh: rig.mesh().clone(),
+        skeleton: rig.skeleton().cloned(),
+        weights: rig.skin_weights().cloned(),
+    };
+    // A rig that fails at once leaves no folder behind.
+    rig.evaluate(&source.pose(0), &mut RigPose::default()).map_err(JobError::rig(&config.rig))?;
+
+    let writer = DatasetWriter::resume(&config.output, &header, &rest)?;
+    let missing = writer.missing();
+    let left: usize = missing.iter().map(|chunk| header.chunk_poses(*chunk).len()).sum();
+    let resumed_from = (poses - left) as u64;
+    let what = format!("sampling {}", config.rig);
+    watch.event(Event::Started { what: &what, total: poses as u64, unit: "poses" });
+    if resumed_from > 0 {
+        watch.event(Event::Step { done: resumed_from });
+    }
+    let start = Instant::now();
+    let run = Run {
+        rig,
+        source: &source,
+        header: &header,
+        writer: &writer,
+        written,
+        watch,
+        missing: &missing,
+        next: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+        done: Mutex::new(resumed_from),
+    };
+    let results = pool.broadcast(|_| run.work());
+    results.into_iter().collect::<Result<(), JobError>>()?;
+    writer.finish()?;
+    let seconds = start.elapsed().as_secs_f64();
+    watch.event(Event::Finished);
+    let shape = [header.controls.len(), rest.bone_count() * 12, rest.mesh.vertex_count() * 3];
+    Ok(SampleReport {
+        folder: config.output.clone(),
+        rig: config.rig.clone(),
+        method: sampling.method,
+        seed: sampling.seed,
+        poses: poses as u64,
+        resumed_from,
+        chunks: header.chunk_count(),
+        bytes: folder_bytes(&config.output),
+        bytes_per_pose: 4 * shape.iter().sum::<usize>() as u64,
+        threads: config.threads,
+        seconds,
+        poses_per_second: if seconds > 0.0 { left as f64 / seconds } else { 0.0 },
+    })
+}
+
+/// What the threads share. Each takes the next missing chunk, fills it and writes it: as many chunks are
+/// in memory as there are threads, however long the dataset.
+struct Run<'a> {
+    rig: &'a dyn Rig,
+    source: &'a PoseSource,
+    header: &'a DatasetHeader,
+    writer: &'a DatasetWriter,
+    written: &'a (dyn Fn(usize) -> Result<(), JobError> + Sync),
+    watch: &'a dyn Watch,
+    missing: &'a [usize],
+    next: AtomicUsize,
+    failed: AtomicBool,
+    done: Mutex<u64>,
+}
+
+impl Run<'_> {
+    fn work(&self) -> Result<(), JobError> {
+        let result = self.take_chunks();
+        if result.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn take_chunks(&self) -> Result<(), JobError> {
+        let mut chunk =
+            Chunk::with_capacity(self.writer.shape(), self.header.chunk_size.min(self.header.poses));
+        let mut pose = RigPose::default();
+        let mut controls = Controls::default();
+        while let Some(&index) = self.missing.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            chunk.clear();
+            for place in self.header.chunk_poses(index) {
+                if self.failed.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                if self.watch.should_stop() {
+                    return Err(JobError::Stopped);
+                }
+                self.source.pose_into(place as u64, &mut controls);
+                let rig = || format!("{}: pose {place}", self.header.rig);
+                self.rig
+                    .evaluate(&controls, &mut pose)
+                    .map_err(|source| JobError::Rig { rig: rig(), source })?;
+                chunk
+                    .push(&controls, &pose.global, &pose.vertices)
+                    .map_err(|problem| JobError::Machine(format!("{}: {problem}", rig())))?;
+            }
+            self.writer.write_chunk(index, &chunk)?;
+            (self.written)(index)?;
+            let mut done = self.done.lock().expect("no listener panicked");
+            *done += chunk.len() as u64;
+            self.watch.event(Event::Step { done: *done });
+        }
+        Ok(())
+    }
+}
+
+fn count(config: &SampleConfig, source: &PoseSource) -> Result<usize, JobError> {
+    let asked = config.poses.or_else(|| source.len()).unwrap_or(SampleConfig::POSES);
+    if let Some(frames) = source.len().filter(|frames| asked > *frames) {
+        let problem = format!("{asked} are asked for, but the clips have {frames} frames");
+        return Err(JobError::setting("poses", problem));
+    }
+    if asked == 0 || config.chunk == Some(0) {
+        return Err(JobError::setting("poses", "at least one is wanted, and one a chunk"));
+    }
+    usize::try_from(asked).map_err(|_| JobError::setting("poses", format!("{asked} are too many")))
+}
+
+/// What else the poses depend on, for the header.
+fn settings(source: &PoseSource) -> BTreeMap<String, String> {
+    let config = source.config();
+    let mut out = BTreeMap::new();
+    if !source.clips().is_empty() {
+        let names: Vec<&str> = source.clips().iter().map(|clip| clip.name.as_str()).collect();
+        let frames: Vec<String> = source.clips().iter().map(|clip| clip.frames.len().to_string()).collect();
+        out.insert("clips".into(), names.join(", "));
+        out.insert("clip_frames".into(), frames.join(", "));
+        out.insert("rate".into(), config.rate.to_string());
+    }
+    if config.method == Method::Noise {
+        out.insert("noise".into(), format!("{} to {}", config.noise_low, config.noise_high));
+    }
+    out
+}
+
+/// A folder with other things in it is not ours to fill.
+fn check_content(folder: &Path) -> Result<(), JobError> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let ours = |name: &String| {
+        ["dataset.toml", "rest.safetensors", "chunk-"].iter().any(|start| name.starts_with(start))
+    };
+    match names.iter().find(|name| !ours(name)) {
+        Some(other) if !names.iter().any(|name| name == "dataset.toml") => Err(JobError::unusable(
+            folder,
+            format!("holds no dataset but other things ('{other}'); choose another folder"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(|data| data.is_file())
+        .map(|data| data.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+    use crate::test_rig::small_rig;
+    use understudy_io::dataset::DatasetReader;
+
+    fn config(folder: &Path) -> SampleConfig {
+        let output = folder.join("data");
+        SampleConfig {
+            rig: "small".into(),
+            output,
+            poses: Some(70),
+            chunk: Some(8),
+            threads: 2,
+            ..SampleConfig::default()
+        }
+    }
+
+    fn run(config: &SampleConfig) -> Result<SampleReport, JobError> {
+        record(&small_rig(), config, &|_| Ok(()), &Silent)
+    }
+
+    fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+        let mut out: Vec<_> = std::fs::read_dir(folder)
+            .expect("readable")
+            .map(|entry| entry.expect("readable").path())
+            .map(|path| {
+                (
+                    path.display().to_string().rsplit('/').next().expect("a name").to_owned(),
+                    std::fs::read(&path).expect("readable"),
+                )
+            })
+            .collect();
+        out.sort();
+        out
+    }
+
+    #[test]
+    fn a_dataset_holds_what_the_rig_answers() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let config = config(folder.path());
+        let report = run(&config).expect("recorded");
+        assert_eq!((report.poses, report.chunks, report.resumed_from), (70, 9, 0));
+        assert_eq!(report.bytes_per_pose, 4 * (2 + 24 + 12));
+        let reader = DatasetReader::open(&config.output).expect("complete");
+        let rig = small_rig();
+        let source = config.sampling().build(rig.specs(), rig.clips()).expect("valid");
+        let mut pose = RigPose::default();
+        for (index, record) in reader.poses().enumerate() {
+            let record = record.expect("good chunks");
+            assert_eq!(record.controls, source.pose(index as u64));
+            rig.evaluate(&record.controls, &mut pose).expect("finite");
+            assert_eq!((record.vertices, record.skeleton), (pose.vertices.clone(), pose.global.clone()));
+        }
+    }
+
+    #[test]
+    fn threads_and_interruptions_change_no_byte() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let whole = SampleConfig { threads: 1, ..config(&folder.path().join("a")) };
+        run(&whole).expect("recorded");
+        let broken = config(&folder.path().join("b"));
+        let fail = |chunk: usize| if chunk == 4 { Err(JobError::Stopped) } else { Ok(()) };
+        let stopped = record(&small_rig(), &broken, &fail, &Silent);
+        assert!(matches!(stopped, Err(JobError::Stopped)));
+        assert_ne!(bytes(&whole.output), bytes(&broken.output));
+        let resumed = run(&broken).expect("resumed");
+        assert!(resumed.resumed_from >= 8 && resumed.resumed_from < 70);
+        assert_eq!(bytes(&whole.output), bytes(&broken.output));
+        let again = run(&broken).expect("nothing left");
+        assert_eq!(again.resumed_from, 70);
+        assert_eq!(bytes(&whole.output), bytes(&broken.output));
+    }
+
+    #[test]
+    fn named_clips_are_walked_frame_by_frame_unless_a_number_is_given() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let base = SampleConfig { poses: None, clips: vec!["nod".into()], ..config(folder.path()) };
+        let walk = run(&base).expect("recorded");
+        assert_eq!((walk.method, walk.poses), (Method::Clips, 31));
+        let other = SampleConfig { poses: Some(9), output: folder.path().join("noise"), ..base.clone() };
+        assert_eq!(run(&other).expect("recorded").method, Method::Noise);
+        let many = SampleConfig { poses: Some(99), method: Some(Method::Clips), ..base };
+        assert!(run(&many).expect_err("only 31 frames").is_bad_input());
+    }
+
+    #[test]
+    fn other_settings_and_other_folders_are_refused() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let config = config(folder.path());
+        run(&config).expect("recorded");
+        let before = bytes(&config.output);
+        let other = run(&SampleConfig { seed: 2, ..config.clone() }).expect_err("another seed");
+        assert!(other.is_bad_input() && other.to_string().contains("seed"), "{other}");
+        assert_eq!(bytes(&config.output), before);
+        let mine = folder.path().join("mine");
+        std::fs::create_dir(&mine).expect("writable");
+        std::fs::write(mine.join("thesis.txt"), "precious").expect("writable");
+        let refused =
+            sample(&SampleConfig { output: mine.clone(), ..config }, &Silent).expect_err("not ours");
+        assert!(refused.to_string().contains("thesis.txt"), "{refused}");
+        assert_eq!(bytes(&mine).len(), 1);
+    }
+}

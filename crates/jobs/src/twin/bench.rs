@@ -1,0 +1,309 @@
+//! `bench`: a twin's speed beside onnxruntime and PyTorch on the same network, in one alternating run, with
+//! the rig's own cost and what the machine can do at most.
+
+use super::data::open_twin;
+use super::onnx::body_graph;
+use super::peers::Peers;
+use crate::{Event, JobError, Watch, rigs};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+use understudy_core::{Affine3A, Controls, Random, Vec3};
+use understudy_rigs::{Rig, RigPose};
+use understudy_runtime::body::{BodyTwin, Workspace};
+use understudy_runtime::dense::{Activation, Kernel, Layer, PANEL, Precision};
+use understudy_runtime::workers::Workers;
+
+/// What to time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BenchTwinConfig {
+    /// The twin's file.
+    pub twin: PathBuf,
+    /// Rounds; in each every contestant runs once, in turn.
+    pub rounds: usize,
+    /// Runs onnxruntime and PyTorch too, from an environment that is made where `peers` says.
+    pub peers: Option<PathBuf>,
+}
+
+impl Default for BenchTwinConfig {
+    fn default() -> Self {
+        Self { twin: PathBuf::new(), rounds: 15, peers: None }
+    }
+}
+
+/// Milliseconds a pose, medians over the rounds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Contest {
+    /// Ours.
+    pub understudy_ms: f64,
+    /// The same graph in onnxruntime.
+    pub onnxruntime_ms: Option<f64>,
+    /// The same networks in PyTorch.
+    pub torch_ms: Option<f64>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BenchTwinReport {
+    /// The rig.
+    pub rig: String,
+    /// Vertices.
+    pub vertices: usize,
+    /// Multiply-adds of the networks.
+    pub multiply_adds: usize,
+    /// The kernel in use.
+    pub kernel: String,
+    /// One pose at a time, by threads.
+    pub threads: BTreeMap<String, Contest>,
+    /// Crowds on one thread, by poses; milliseconds a pose.
+    pub batch: BTreeMap<String, Contest>,
+    /// The rig's own cost, one thread.
+    pub rig_ms: Option<f64>,
+    /// Reading memory on one thread, GB/s.
+    pub bandwidth_gb_s: f64,
+    /// Bytes of weights a second that one pose reads, as a share of that.
+    pub bandwidth_share: f64,
+    /// Fused multiply-adds of one core at most, GFLOP/s (two a multiply-add).
+    pub peak_gflops: f64,
+    /// What the networks of a crowd of 256 reach of it.
+    pub crowd_peak_share: f64,
+    /// What 16-bit weights cost against 32 bits, measured when the twin was learned: mean and largest, mm.
+    pub half_error_mm: serde_json::Value,
+    /// Largest distance between our vertices and onnxruntime's, mm.
+    pub onnx_error_mm: Option<f64>,
+}
+
+/// The poses of a contest: random ones of the rig where it is at hand, else turned rest poses.
+struct Poses {
+    bones: Vec<Affine3A>,
+    controls: Vec<f32>,
+    count: usize,
+}
+
+/// Times a twin.
+pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTwinReport, JobError> {
+    let twin = open_twin(&config.twin)?;
+    if config.rounds == 0 {
+        return Err(JobError::setting("rounds", "0 rounds measure nothing"));
+    }
+    let rig = rigs::open(&twin.header().rig, &crate::Silent).ok().map(|open| open.rig);
+    let rig = rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash);
+    let poses = Poses::draw(&twin, rig.as_deref())?;
+    let peers = match &config.peers {
+        None => None,
+        Some(folder) => Some(Peers::start(
+            folder,
+            &body_graph(twin.parts()),
+            twin.parts(),
+            &poses.bones,
+            &poses.controls,
+            watch,
+        )?),
+    };
+    measure(config, &twin, rig.as_deref(), &poses, peers, watch)
+}
+
+const CROWDS: [usize; 2] = [16, 256];
+
+impl Poses {
+    fn draw(twin: &BodyTwin, rig: Option<&dyn Rig>) -> Result<Self, JobError> {
+        let count = CROWDS[1];
+        let (mut bones, mut controls) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let mut random = Random::stream(0xbe7c, index as u64);
+            match rig {
+                Some(rig) => {
+                    let specs = rig.specs();
+                    let draw =
+                        Controls(specs.iter().map(|s| random.truncated_normal(s.low, s.high)).collect());
+                    let mut pose = RigPose::default();
+                    rig.evaluate(&draw, &mut pose).map_err(JobError::rig(rig.name()))?;
+                    bones.extend(pose.global.0);
+                    let value = |name: &String| specs.find(name).map_or(0.0, |c| draw.0[c]);
+                    controls.extend(twin.header().controls.iter().map(value));
+                }
+                None => {
+                    bones.extend_from_slice(&twin.parts().rest_bones);
+                    controls.extend(twin.header().controls.iter().map(|_| 0.0));
+                }
+            }
+        }
+        Ok(Self { bones, controls, count })
+    }
+
+    fn one(&self, twin: &BodyTwin, index: usize) -> (&[Affine3A], &[f32]) {
+        let (joints, extra) = (twin.bone_count(), twin.header().controls.len());
+        (
+            &self.bones[index * joints..(index + 1) * joints],
+            &self.controls[index * extra..(index + 1) * extra],
+        )
+    }
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Milliseconds that `work` takes, a repetition.
+fn time(repetitions: usize, mut work: impl FnMut(usize)) -> f64 {
+    let start = Instant::now();
+    (0..repetitions).for_each(&mut work);
+    start.elapsed().as_secs_f64() * 1e3 / repetitions as f64
+}
+
+fn measure(
+    config: &BenchTwinConfig,
+    twin: &BodyTwin,
+    rig: Option<&dyn Rig>,
+    poses: &Poses,
+    mut peers: Option<Peers>,
+    watch: &dyn Watch,
+) -> Result<BenchTwinReport, JobError> {
+    let workers = Workers::new(2).map_err(|error| JobError::Machine(error.to_string()))?;
+    let mut spaces = [Workspace::new(twin, 1), Workspace::new(twin, 2)];
+    let mut crowd_space = Workspace::for_crowd(twin, 1);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count() * CROWDS[1]];
+    let vertices = twin.vertex_count();
+    let mut single = |threads: usize, index: usize, out: &mut [Vec3]| {
+        let (bones, controls) = poses.one(twin, index % poses.count);
+        let workers = (threads == 2).then_some(&workers);
+        twin.evaluate(bones, controls, &mut spaces[threads - 1], workers, &mut out[..vertices])
+            .expect("the poses fit the twin");
+    };
+    let mut ours: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut theirs: BTreeMap<(String, &'static str), Vec<f64>> = BTreeMap::new();
+    watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
+    for round in 0..config.rounds {
+        for threads in [1, 2] {
+            let key = format!("threads {threads}");
+            ours.entry(key.clone()).or_default().push(time(60, |i| single(threads, i, &mut out)));
+            if let Some(peers) = &mut peers {
+                for peer in ["onnxruntime", "torch"] {
+                    theirs.entry((key.clone(), peer)).or_default().push(peers.time(peer, threads, 1)?);
+                }
+            }
+        }
+        for crowd in CROWDS {
+            let key = format!("batch {crowd}");
+            let (joints, extra) = (twin.bone_count(), twin.header().controls.len());
+            let milliseconds = time(2, |_| {
+                let (bones, controls) = (&poses.bones[..crowd * joints], &poses.controls[..crowd * extra]);
+                twin.evaluate_crowd(bones, controls, &mut crowd_space, None, &mut out[..crowd * vertices])
+                    .expect("the poses fit the twin");
+            });
+            ours.entry(key.clone()).or_default().push(milliseconds / crowd as f64);
+            if let Some(peers) = &mut peers {
+                theirs.entry((key, "torch")).or_default().push(peers.time("torch", 1, crowd)?);
+            }
+        }
+        watch.event(Event::Step { done: round as u64 + 1 });
+    }
+    watch.event(Event::Finished);
+    let contest = |key: String| {
+        let other = |peer: &'static str| theirs.get(&(key.clone(), peer)).map(|t| median(t.clone()));
+        let understudy_ms = ours.get(&key).map_or(f64::NAN, |t| median(t.clone()));
+        Contest { understudy_ms, onnxruntime_ms: other("onnxruntime"), torch_ms: other("torch") }
+    };
+    let threads: BTreeMap<String, Contest> =
+        [1, 2].map(|t| (t.to_string(), contest(format!("threads {t}")))).into();
+    let batch: BTreeMap<String, Contest> =
+        CROWDS.map(|b| (b.to_string(), contest(format!("batch {b}")))).into();
+    let rig_ms = rig.map(|rig| {
+        let mut pose = RigPose::default();
+        let draw = |index: usize| {
+            let mut random = Random::stream(0xbe7c, index as u64);
+            Controls(rig.specs().iter().map(|s| random.truncated_normal(s.low, s.high)).collect())
+        };
+        let controls: Vec<Controls> = (0..20).map(draw).collect();
+        let run = |index: usize| rig.evaluate(&controls[index % 20], &mut pose).expect("controls in range");
+        time(20, run)
+    });
+    let bandwidth = bandwidth_gb_s();
+    let peak = peak_gflops();
+    let network_ms = crowd_network_ms(twin);
+    let onnx_error_mm = match &mut peers {
+        None => None,
+        Some(peers) => {
+            single(1, 0, &mut out);
+            Some(peers.error_mm(&out[..vertices])?)
+        }
+    };
+    Ok(BenchTwinReport {
+        rig: twin.header().rig.clone(),
+        vertices,
+        multiply_adds: twin.multiply_adds(),
+        kernel: Kernel::detect().name().into(),
+        bandwidth_share: twin.network_bytes() as f64 / (threads["1"].understudy_ms * 1e6) / bandwidth,
+        threads,
+        batch,
+        rig_ms,
+        bandwidth_gb_s: bandwidth,
+        peak_gflops: peak,
+        crowd_peak_share: 2.0 * twin.multiply_adds() as f64 / (network_ms * 1e6) / peak,
+        half_error_mm: twin.header().training["half_error_mm"].clone(),
+        onnx_error_mm,
+    })
+}
+
+/// Milliseconds a pose for the networks alone in a crowd of 256: what the peak is compared with.
+fn crowd_network_ms(twin: &BodyTwin) -> f64 {
+    let kernel = Kernel::detect();
+    let crowd = 48;
+    let layers: Vec<Layer> = twin
+        .parts()
+        .groups
+        .iter()
+        .flat_map(|group| {
+            let mut columns = group.inputs.len();
+            group.layers.iter().filter_map(move |layer| {
+                let packed =
+                    Layer::pack(&layer.weights, &layer.bias, columns, layer.activation, Precision::Half);
+                columns = layer.bias.len();
+                packed.ok()
+            })
+        })
+        .collect();
+    let widest = layers.iter().map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0);
+    let (x, mut y) = (vec![0.1; crowd * widest], vec![0.0; crowd * widest]);
+    let mut panel = vec![0.0; widest * PANEL];
+    let mut run = |_| {
+        for layer in &layers {
+            layer.apply_batch(kernel, crowd, &x, widest, &mut y, widest, &mut panel);
+        }
+        black_box(&y);
+    };
+    median((0..7).map(|_| time(3, &mut run)).collect()) / crowd as f64
+}
+
+/// Reads 256 MB, best of five: what one thread gets from memory.
+fn bandwidth_gb_s() -> f64 {
+    let block = vec![1u64; 32 << 20];
+    let pass = || {
+        let start = Instant::now();
+        let mut sums = [0u64; 8];
+        for chunk in block.chunks_exact(8) {
+            sums.iter_mut().zip(chunk).for_each(|(s, c)| *s = s.wrapping_add(*c));
+        }
+        black_box(sums);
+        (block.len() * 8) as f64 / start.elapsed().as_secs_f64() / 1e9
+    };
+    (0..5).map(|_| pass()).fold(0.0, f64::max)
+}
+
+/// A layer that stays in the first-level cache, best of many: the core's fused multiply-add peak as code
+/// can reach it.
+fn peak_gflops() -> f64 {
+    understudy_runtime::dense::peak_gflops().unwrap_or_else(|| {
+        let layer =
+            Layer::pack(&vec![0.01; 128 * 128], &vec![0.0; 128], 128, Activation::None, Precision::Single)
+                .expect("finite weights");
+        let (x, mut y, mut panel) = (vec![0.1; 48 * 128], vec![0.0; 48 * 128], vec![0.0; 128 * PANEL]);
+        let kernel = Kernel::detect();
+        let run = time(200, |_| layer.apply_batch(kernel, 48, &x, 128, &mut y, 128, &mut panel));
+        2.0 * 128.0 * 128.0 * 48.0 / (run * 1e6)
+    })
+}

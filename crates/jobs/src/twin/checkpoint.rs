@@ -1,0 +1,97 @@
+//! Groups that are done, kept beside the twin until it is whole: training goes on after a kill where it
+//! stopped, to the same bytes.
+
+use crate::JobError;
+use std::path::{Path, PathBuf};
+use understudy_io::tensors::{TensorWriter, Tensors};
+use understudy_io::{Dim, ReadError, read_bytes};
+use understudy_learn::body::{GroupReport, TrainedGroup};
+use understudy_runtime::body::{GroupParts, LayerParts};
+use understudy_runtime::dense::Activation;
+
+/// The folder of checkpoints of one training run.
+pub(crate) struct Checkpoints {
+    folder: PathBuf,
+    /// What was trained on what: groups of another run are not taken.
+    key: String,
+}
+
+impl Checkpoints {
+    /// Beside the output.
+    pub fn new(output: &Path, key: String) -> Self {
+        let mut name = output.file_name().unwrap_or_default().to_owned();
+        name.push(".parts");
+        Self { folder: output.with_file_name(name), key }
+    }
+
+    fn path(&self, group: usize) -> PathBuf {
+        self.folder.join(format!("group-{group:04}.safetensors"))
+    }
+
+    /// Keeps a group.
+    pub fn save(&self, group: usize, trained: &TrainedGroup) -> Result<(), JobError> {
+        let path = self.path(group);
+        let parts = &trained.parts;
+        let mut writer = TensorWriter::new();
+        writer.metadata("key", self.key.clone());
+        writer.metadata("report", serde_json::to_string(&trained.report).unwrap_or_default());
+        writer.metadata("bone", parts.bone.to_string());
+        let tanh: Vec<bool> = parts.layers.iter().map(|l| l.activation == Activation::Tanh).collect();
+        writer.metadata("tanh", serde_json::to_string(&tanh).unwrap_or_default());
+        writer.u32("vertices", &[parts.vertices.len()], &parts.vertices);
+        writer.u32("inputs", &[parts.inputs.len()], &parts.inputs);
+        writer.f32("mean", &[parts.mean.len()], &parts.mean);
+        writer.f32("scale", &[parts.scale.len()], &parts.scale);
+        for (index, layer) in parts.layers.iter().enumerate() {
+            writer.f32(&format!("{index}.weights"), &[layer.weights.len()], &layer.weights);
+            writer.f32(&format!("{index}.bias"), &[layer.bias.len()], &layer.bias);
+        }
+        Ok(writer.write(&path)?)
+    }
+
+    /// A group that an earlier run finished; `None` where there is none, or another run's.
+    pub fn load(&self, group: usize) -> Result<Option<TrainedGroup>, JobError> {
+        let path = self.path(group);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = read_bytes(&path)?;
+        let content = ReadError::content(&path);
+        let tensors = Tensors::parse(&bytes).map_err(&content)?;
+        let text = |key: &str| tensors.metadata().get(key).cloned().unwrap_or_default();
+        if text("key") != self.key {
+            return Ok(None);
+        }
+        let broken = |error: serde_json::Error| JobError::unusable(&path, error);
+        let report: GroupReport = serde_json::from_str(&text("report")).map_err(broken)?;
+        let bone: usize = serde_json::from_str(&text("bone")).map_err(broken)?;
+        let tanh: Vec<bool> = serde_json::from_str(&text("tanh")).map_err(broken)?;
+        let floats =
+            |name: &str| tensors.f32(name, &[Dim::Any("n")]).map(|array| array.data).map_err(&content);
+        let integers =
+            |name: &str| tensors.u32(name, &[Dim::Any("n")]).map(|array| array.data).map_err(&content);
+        let mut layers = Vec::new();
+        for (index, tanh) in tanh.into_iter().enumerate() {
+            layers.push(LayerParts {
+                weights: floats(&format!("{index}.weights"))?,
+                bias: floats(&format!("{index}.bias"))?,
+                activation: if tanh { Activation::Tanh } else { Activation::None },
+            });
+        }
+        let parts = GroupParts {
+            bone,
+            vertices: integers("vertices")?,
+            inputs: integers("inputs")?,
+            mean: floats("mean")?,
+            scale: floats("scale")?,
+            layers,
+        };
+        Ok(Some(TrainedGroup { parts, report }))
+    }
+
+    /// The twin is whole: nothing of this is needed any more.
+    pub fn remove(&self) {
+        // A folder that stays behind does no harm: its key protects the next run.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,50 @@
+//! `export`: a twin for other programs: the whole of it as an ONNX graph, or the fitted skin alone as a
+//! plain GLB for engines that run no code.
+
+use super::data::open_twin;
+use super::onnx::body_graph;
+use crate::JobError;
+use crate::outputs::check_file;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use understudy_io::write_atomic;
+
+/// What to export.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExportConfig {
+    /// The twin's file.
+    pub twin: PathBuf,
+    /// The ONNX file.
+    pub output: PathBuf,
+}
+
+/// What was exported.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExportReport {
+    /// The file.
+    pub output: PathBuf,
+    /// Its size.
+    pub bytes: usize,
+    /// Shape of the input `bones`.
+    pub bones: [usize; 3],
+    /// Names of the input `controls`.
+    pub controls: Vec<String>,
+    /// Shape of the output `vertices`.
+    pub vertices: [usize; 2],
+}
+
+/// Writes the ONNX graph.
+pub fn export_onnx(config: &ExportConfig) -> Result<ExportReport, JobError> {
+    check_file(&config.output)?;
+    let twin = open_twin(&config.twin)?;
+    let bytes = body_graph(twin.parts());
+    write_atomic(&config.output, &bytes)?;
+    Ok(ExportReport {
+        output: config.output.clone(),
+        bytes: bytes.len(),
+        bones: [twin.bone_count(), 3, 4],
+        controls: twin.header().controls.clone(),
+        vertices: [twin.vertex_count(), 3],
+    })
+}

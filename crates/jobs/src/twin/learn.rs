@@ -1,0 +1,255 @@
+//! `learn body`: a twin of a body rig from a dataset (METHODS M1). Start at [`learn_body`].
+
+use super::checkpoint::Checkpoints;
+use super::data::Loaded;
+use crate::outputs::check_file;
+use crate::{Event, JobError, Watch, rigs, threads};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use understudy_core::{Vec3, mesh::Fnv};
+use understudy_learn::baselines::{Examples, Skinned};
+use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
+use understudy_rigs::Rig;
+use understudy_runtime::body::{BodyParts, BodyTwin, TwinError, Workspace, file};
+use understudy_runtime::dense::Precision;
+
+/// What moves the vertices before the networks add to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Base {
+    /// One bone a vertex, as the paper has it.
+    #[default]
+    Rigid,
+    /// Linear blend skinning with four influences, fitted to the poses.
+    Lbs4,
+}
+
+/// What to learn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LearnBodyConfig {
+    /// Folder of the dataset.
+    pub data: PathBuf,
+    /// The twin's file.
+    pub output: PathBuf,
+    /// The linear part.
+    pub base: Base,
+    /// Mean error a vertex to aim at, mm: the narrowest network that reaches it is kept.
+    pub target_mm: Option<f64>,
+    /// Weights in 16 bits; in 32 otherwise.
+    pub half: bool,
+    /// Threads; the twin does not depend on it.
+    pub threads: usize,
+    /// Sizes and training.
+    pub settings: BodySettings,
+}
+
+impl Default for LearnBodyConfig {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::new(),
+            output: PathBuf::new(),
+            base: Base::default(),
+            target_mm: None,
+            half: true,
+            threads: threads::available(),
+            settings: BodySettings::default(),
+        }
+    }
+}
+
+/// What was learned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearnBodyReport {
+    /// The twin's file.
+    pub output: PathBuf,
+    /// The rig.
+    pub rig: String,
+    /// Poses trained on.
+    pub poses: usize,
+    /// Networks.
+    pub groups: usize,
+    /// Groups that an earlier run had finished.
+    pub resumed: usize,
+    /// Whether inputs were found on the live rig or estimated from the poses.
+    pub inputs_probed: bool,
+    /// Validation error a vertex, root mean square over all vertices, cm.
+    pub validation_cm: f64,
+    /// Size of the file.
+    pub bytes: usize,
+    /// Duration.
+    pub seconds: f64,
+    /// Each network.
+    pub networks: Vec<GroupReport>,
+}
+
+/// Learns a twin and writes it. Groups that are done are kept beside the output until it is whole.
+pub fn learn_body(config: &LearnBodyConfig, watch: &dyn Watch) -> Result<LearnBodyReport, JobError> {
+    check_file(&config.output)?;
+    let mut settings = config.settings.clone();
+    if let Some(target) = config.target_mm {
+        settings.target = Some(target / 10.0);
+        settings.widths = vec![32, 64, 128, 256];
+        // Components must leave room beneath the target.
+        settings.component_error = settings.component_error.min(target / 20.0);
+    }
+    settings.check().map_err(|error| JobError::setting("learn body", error))?;
+    let pool = threads::pool(config.threads)?;
+    let start = Instant::now();
+    let mut loaded = Loaded::read(&config.data, watch)?;
+    let (header, hash) = (loaded.header.clone(), loaded.mesh.topology_hash());
+    let rig = live_rig(&header.rig, hash, watch);
+    let poses = loaded.poses();
+    pool.install(|| train(config, &settings, &header.rig, &poses, rig.as_deref(), start, watch))
+}
+
+/// The rig that the dataset was recorded from, where it can be opened and still has the same topology.
+fn live_rig(name: &str, topology: u64, watch: &dyn Watch) -> Option<Box<dyn Rig>> {
+    let rig = rigs::open(name, &crate::Silent).ok().map(|open| open.rig);
+    let rig = rig.filter(|rig| rig.mesh().topology_hash() == topology);
+    if rig.is_none() {
+        let message =
+            format!("the rig '{name}' is not at hand: what each network sees is estimated from the poses");
+        watch.event(Event::Note { message: &message });
+    }
+    rig
+}
+
+fn train(
+    config: &LearnBodyConfig,
+    settings: &BodySettings,
+    rig_name: &str,
+    poses: &Poses<'_>,
+    rig: Option<&dyn Rig>,
+    start: Instant,
+    watch: &dyn Watch,
+) -> Result<LearnBodyReport, JobError> {
+    let learn = |error: LearnError| match error {
+        LearnError::Stopped => JobError::Stopped,
+        other => JobError::unusable(&config.data, other),
+    };
+    let inverse_rest: Vec<_> = poses.skeleton.rest_global().iter().map(|bone| bone.inverse()).collect();
+    watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
+    let base = match config.base {
+        Base::Rigid => None,
+        Base::Lbs4 => {
+            let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
+            Some(Skinned::fit("lbs4", &examples, 4, 16).weights)
+        }
+    };
+    let plan = Plan::new(poses, rig, base, settings).map_err(learn)?;
+    watch.event(Event::Finished);
+
+    let checkpoints = Checkpoints::new(&config.output, run_key(config, settings, poses));
+    let epochs = settings.train.epochs as u64;
+    let total = plan.groups.len() as u64 * epochs;
+    watch.event(Event::Started { what: "training", total, unit: "epochs" });
+    // Epochs done a group: a group may stop early or try several widths.
+    let done: Vec<AtomicU64> = plan.groups.iter().map(|_| AtomicU64::new(0)).collect();
+    let errors = Mutex::new(vec![f64::NAN; plan.groups.len()]);
+    let resumed = AtomicU64::new(0);
+    let say = |group: usize, epoch: u64, error: f64| {
+        done[group].store(epoch.min(epochs), Ordering::Relaxed);
+        let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        errors[group] = error;
+        watch.event(Event::Step { done: done.iter().map(|d| d.load(Ordering::Relaxed)).sum() });
+        if epoch >= epochs {
+            let known: Vec<f64> = errors.iter().copied().filter(|e| e.is_finite()).collect();
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            let message = format!("{} of {} groups, validation {mean:.4} cm", known.len(), errors.len());
+            watch.event(Event::Status { message: &message });
+        }
+    };
+    let one = |group: usize| -> Result<TrainedGroup, JobError> {
+        if let Some(kept) = checkpoints.load(group)? {
+            resumed.fetch_add(1, Ordering::Relaxed);
+            say(group, epochs, kept.report.validation_cm);
+            return Ok(kept);
+        }
+        let trained = plan
+            .train_group(poses, group, settings, |epoch, error| {
+                say(group, (epoch as u64 + 1).min(epochs - 1), error);
+                !watch.should_stop()
+            })
+            .map_err(learn)?;
+        checkpoints.save(group, &trained)?;
+        say(group, epochs, trained.report.validation_cm);
+        Ok(trained)
+    };
+    let groups: Vec<TrainedGroup> =
+        (0..plan.groups.len()).into_par_iter().map(one).collect::<Result<_, _>>()?;
+    watch.event(Event::Finished);
+
+    let networks: Vec<GroupReport> = groups.iter().map(|group| group.report.clone()).collect();
+    let precision = if config.half { Precision::Half } else { Precision::Single };
+    let mut parts = plan.finish(poses, rig_name, groups, settings);
+    if config.half {
+        let error = half_error(&parts, &plan, poses).map_err(|error| JobError::Machine(error.to_string()))?;
+        parts.header.training["half_error_mm"] = serde_json::json!(error);
+    }
+    let bytes =
+        file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
+    // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
+    let twin = BodyTwin::new(parts, precision).map_err(|error| JobError::Machine(error.to_string()))?;
+    understudy_io::write_atomic(&config.output, &bytes)?;
+    checkpoints.remove();
+    let squares: f64 = networks.iter().map(|n| n.validation_cm.powi(2) * n.vertices as f64).sum();
+    Ok(LearnBodyReport {
+        output: config.output.clone(),
+        rig: rig_name.into(),
+        poses: poses.len(),
+        groups: networks.len(),
+        resumed: resumed.into_inner() as usize,
+        inputs_probed: plan.probed,
+        validation_cm: (squares / twin.vertex_count() as f64).sqrt(),
+        bytes: bytes.len(),
+        seconds: start.elapsed().as_secs_f64(),
+        networks,
+    })
+}
+
+/// How far 16-bit weights move the vertices, mm.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct HalfError {
+    mean: f64,
+    max: f64,
+}
+
+/// Compares weights in 16 and in 32 bits on some of the poses.
+fn half_error(parts: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<HalfError, TwinError> {
+    let (half, single) =
+        (BodyTwin::new(parts.clone(), Precision::Half)?, BodyTwin::new(parts.clone(), Precision::Single)?);
+    let (mut half_space, mut single_space) = (Workspace::new(&half, 1), Workspace::new(&single, 1));
+    let (mut a, mut b) = (vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]);
+    let used = plan.used_controls();
+    let chosen = poses.spread(50);
+    let (mut sum, mut max) = (0.0f64, 0.0f64);
+    for &pose in &chosen {
+        let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(pose)[*c as usize]).collect();
+        half.evaluate(poses.bones_of(pose), &controls, &mut half_space, None, &mut a)?;
+        single.evaluate(poses.bones_of(pose), &controls, &mut single_space, None, &mut b)?;
+        for (a, b) in a.iter().zip(&b) {
+            let miss = f64::from(a.distance(*b)) * 10.0;
+            sum += miss;
+            max = max.max(miss);
+        }
+    }
+    Ok(HalfError { mean: sum / (chosen.len() * a.len()) as f64, max })
+}
+
+/// What makes two runs the same: settings and data.
+fn run_key(config: &LearnBodyConfig, settings: &BodySettings, poses: &Poses<'_>) -> String {
+    let mut hash = Fnv::default();
+    hash.write(serde_json::to_string(settings).unwrap_or_default().as_bytes());
+    hash.write(format!("{:?} {:x}", config.base, poses.mesh.topology_hash()).as_bytes());
+    for pose in poses.spread(200) {
+        poses.controls_of(pose).iter().for_each(|c| hash.write(&c.to_le_bytes()));
+        poses.vertices_of(pose).iter().step_by(101).for_each(|v| hash.write(&v.x.to_le_bytes()));
+    }
+    hash.write(&(poses.len() as u64).to_le_bytes());
+    format!("{:016x}", hash.finish())
+}

@@ -1,0 +1,14 @@
+//! Twins: learning them from datasets, weighing them against baselines, timing them, sending them out
+//! into other programs. One file a command.
+
+pub mod bench;
+mod checkpoint;
+mod data;
+pub mod eval;
+mod eval_page;
+pub mod export;
+pub mod learn;
+mod onnx;
+mod peers;
+
+pub use data::open_twin;

@@ -1,0 +1,109 @@
+"""The peers of `understudy bench`: onnxruntime and PyTorch on the same network, asked for over a pipe.
+
+One JSON request a line on standard input, one JSON answer a line on standard output.
+"""
+import json
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+import torch
+
+folder = sys.argv[1]
+graph = f"{folder}/twin.onnx"
+poses = np.load(f"{folder}/poses.npz")
+bones, controls = poses["bones"], poses["controls"]
+
+
+def session(threads):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+sessions = {threads: session(threads) for threads in (1, 2)}
+
+
+def feed(pose):
+    inputs = {"bones": bones[pose]}
+    if controls.shape[1]:
+        inputs["controls"] = controls[pose]
+    return inputs
+
+
+class Twin(torch.nn.Module):
+    """The same networks and skinning in PyTorch, for any number of poses."""
+
+    def __init__(self, arrays):
+        super().__init__()
+        self.groups = torch.nn.ModuleList()
+        self.parents = torch.from_numpy(arrays["parents"]).long()
+        for index in range(int(arrays["groups"])):
+            group = torch.nn.Module()
+            for name in ("inputs", "mean", "scale", "local", "bone"):
+                array = torch.from_numpy(arrays[f"{index}.{name}"])
+                group.register_buffer(name, array.long() if array.dtype == torch.int32 else array)
+            layers = []
+            for layer in range(int(arrays[f"{index}.layers"])):
+                weights, bias = arrays[f"{index}.{layer}.weights"], arrays[f"{index}.{layer}.bias"]
+                linear = torch.nn.Linear(weights.shape[1], weights.shape[0])
+                linear.weight.data = torch.from_numpy(weights)
+                linear.bias.data = torch.from_numpy(bias)
+                layers.append(linear)
+                if arrays[f"{index}.{layer}.tanh"]:
+                    layers.append(torch.nn.Tanh())
+            group.net = torch.nn.Sequential(*layers)
+            self.groups.append(group)
+
+    def forward(self, bones, controls):
+        linear, origin = bones[..., :3], bones[..., 3]
+        identity = torch.eye(3).expand(len(bones), 1, 3, 3)
+        all_linear = torch.cat([linear, identity], 1)
+        all_origin = torch.cat([origin, torch.zeros(len(bones), 1, 3)], 1)
+        inverse = torch.linalg.inv(all_linear[:, self.parents])
+        relative = (inverse @ linear).transpose(2, 3).flatten(2)
+        offset = (inverse @ (origin - all_origin[:, self.parents]).unsqueeze(-1)).squeeze(-1)
+        inputs = torch.cat([torch.cat([relative, offset], 2).flatten(1), controls], 1)
+        out = []
+        for group in self.groups:
+            x = (inputs[:, group.inputs] - group.mean) * group.scale
+            place = group.local
+            if len(group.net):
+                place = place + group.net(x).unflatten(1, (-1, 3))
+            bone = int(group.bone)
+            out.append(place @ linear[:, bone].transpose(1, 2) + origin[:, bone : bone + 1])
+        return torch.cat(out, 1)
+
+
+torch.set_grad_enabled(False)
+module = Twin(np.load(f"{folder}/twin.npz"))
+print(json.dumps({"onnxruntime": onnxruntime.__version__, "torch": torch.__version__}), flush=True)
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["peer"] == "check":
+        (vertices,) = sessions[1].run(None, feed(0))
+        np.savez(f"{folder}/vertices.npz", vertices=vertices)
+        print(json.dumps({"ms": 0}), flush=True)
+        continue
+    threads, crowd = request["threads"], request["crowd"]
+    repetitions = 20 if crowd == 1 else 2
+    if request["peer"] == "onnxruntime":
+        runner = sessions[threads]
+        start = time.perf_counter()
+        for pose in range(repetitions):
+            runner.run(None, feed(pose % len(bones)))
+    else:
+        torch.set_num_threads(threads)
+        tensors = [
+            (torch.from_numpy(bones[p : p + crowd]), torch.from_numpy(controls[p : p + crowd]))
+            for p in range(0, len(bones) - crowd + 1, max(1, crowd))
+        ]
+        start = time.perf_counter()
+        for run in range(repetitions):
+            module(*tensors[run % len(tensors)])
+    seconds = time.perf_counter() - start
+    print(json.dumps({"ms": seconds * 1e3 / repetitions / crowd}), flush=True)

@@ -1,0 +1,172 @@
+//! onnxruntime and PyTorch as contestants: a Python process in an environment of its own that times them
+//! when asked.
+
+use crate::{Event, JobError, Watch};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use understudy_core::{Affine3A, Vec3};
+use understudy_io::npz::{NpzReader, NpzWriter};
+use understudy_io::{Dim, ReadError, write_atomic};
+use understudy_runtime::body::BodyParts;
+use understudy_runtime::dense::Activation;
+
+const SCRIPT: &str = include_str!("peers.py");
+
+/// A running contestant.
+pub(crate) struct Peers {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    folder: PathBuf,
+}
+
+impl Peers {
+    /// Makes the environment where it is missing, hands the network over and starts the process.
+    pub fn start(
+        folder: &Path,
+        graph: &[u8],
+        parts: &BodyParts,
+        bones: &[Affine3A],
+        controls: &[f32],
+        watch: &dyn Watch,
+    ) -> Result<Self, JobError> {
+        if parts.base.is_some() {
+            return Err(JobError::setting("peers", "the race is for twins whose base is rigid"));
+        }
+        let python = environment(folder, watch)?;
+        write_atomic(&folder.join("twin.onnx"), graph)?;
+        write_atomic(&folder.join("peers.py"), SCRIPT.as_bytes())?;
+        hand_over(folder, parts, bones, controls)?;
+        let mut child = Command::new(python)
+            .arg(folder.join("peers.py"))
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(|error| JobError::Machine(format!("the peers do not start: {error}")))?;
+        let requests = child.stdin.take().expect("standard input is piped");
+        let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
+        let mut peers = Self { child, requests, answers, folder: folder.into() };
+        let versions = peers.answer()?;
+        watch.event(Event::Note { message: &format!("peers: {versions}") });
+        Ok(peers)
+    }
+
+    fn answer(&mut self) -> Result<serde_json::Value, JobError> {
+        let mut line = String::new();
+        let read = self.answers.read_line(&mut line);
+        match read {
+            Ok(0) | Err(_) => Err(JobError::Machine("the peers ended early; see their message above".into())),
+            Ok(_) => {
+                serde_json::from_str(&line).map_err(|error| JobError::Machine(format!("peers: {error}")))
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &serde_json::Value) -> Result<serde_json::Value, JobError> {
+        writeln!(self.requests, "{request}").map_err(|error| JobError::Machine(format!("peers: {error}")))?;
+        self.requests.flush().map_err(|error| JobError::Machine(format!("peers: {error}")))?;
+        self.answer()
+    }
+
+    /// Milliseconds a pose.
+    pub fn time(&mut self, peer: &str, threads: usize, crowd: usize) -> Result<f64, JobError> {
+        let answer = self.ask(&serde_json::json!({"peer": peer, "threads": threads, "crowd": crowd}))?;
+        answer["ms"].as_f64().ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))
+    }
+
+    /// Largest distance between onnxruntime's vertices of the first pose and ours, mm.
+    pub fn error_mm(&mut self, ours: &[Vec3]) -> Result<f64, JobError> {
+        self.ask(&serde_json::json!({"peer": "check"}))?;
+        let path = self.folder.join("vertices.npz");
+        let archive = NpzReader::read(&path)?;
+        let want = [Dim::Exactly(ours.len()), Dim::Exactly(3)];
+        let numbers = archive.f32("vertices", &want).map_err(ReadError::content(&path))?.data;
+        let miss = |(a, b): (&Vec3, &[f32])| f64::from(a.distance(Vec3::from_slice(b)));
+        Ok(ours.iter().zip(numbers.chunks_exact(3)).map(miss).fold(0.0, f64::max) * 10.0)
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A virtual environment with the peers in it; gives its Python.
+fn environment(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
+    let home = folder.join("venv");
+    let python = home.join("bin/python");
+    let ready = folder.join("venv.ready");
+    if ready.exists() && python.exists() {
+        return Ok(python);
+    }
+    std::fs::create_dir_all(folder).map_err(|error| JobError::unusable(folder, error))?;
+    watch.event(Event::Note { message: "making a Python environment with onnxruntime and PyTorch (once)" });
+    let run = |program: &Path, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).stdout(Stdio::null()).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                Err(JobError::Machine(format!("{} {arguments:?} failed: {status}", program.display())))
+            }
+            Err(error) => Err(JobError::Machine(format!("{}: {error}", program.display()))),
+        }
+    };
+    run(Path::new("python3"), &["-m", "venv", &home.to_string_lossy()])?;
+    run(&python, &["-m", "pip", "install", "--quiet", "numpy", "onnxruntime", "torch"])?;
+    write_atomic(&ready, b"numpy onnxruntime torch\n")?;
+    Ok(python)
+}
+
+/// Poses and networks as arrays that Python reads.
+fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Result<(), JobError> {
+    let joints = parts.header.bones.len();
+    let poses = bones.len() / joints;
+    let mut writer = NpzWriter::new();
+    let rows = |bone: &Affine3A| {
+        let [x, y, z, t] = [bone.matrix3.x_axis, bone.matrix3.y_axis, bone.matrix3.z_axis, bone.translation];
+        [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
+    };
+    let numbers: Vec<f32> = bones.iter().flat_map(rows).collect();
+    writer.f32("bones", &[poses, joints, 3, 4], &numbers);
+    writer.f32("controls", &[poses, controls.len() / poses], controls);
+    writer.write(&folder.join("poses.npz"))?;
+
+    let mut writer = NpzWriter::new();
+    let parents: Vec<i32> = parts.header.bones.iter().map(|b| b.parent.unwrap_or(joints) as i32).collect();
+    writer.i32("parents", &[joints], &parents);
+    let groups: Vec<_> = parts.groups.iter().filter(|group| !group.vertices.is_empty()).collect();
+    writer.i32("groups", &[], &[groups.len() as i32]);
+    for (index, group) in groups.into_iter().enumerate() {
+        let named = |name: &str| format!("{index}.{name}");
+        let inputs: Vec<i32> = group.inputs.iter().map(|i| *i as i32).collect();
+        let to_bone = parts.rest_bones[group.bone].inverse();
+        let place = |v: &u32| to_bone.transform_point3(parts.rest_vertices[*v as usize]).to_array();
+        let local: Vec<f32> = group.vertices.iter().flat_map(place).collect();
+        writer.i32(&named("bone"), &[], &[group.bone as i32]);
+        writer.i32(&named("inputs"), &[inputs.len()], &inputs);
+        writer.f32(&named("mean"), &[group.mean.len()], &group.mean);
+        writer.f32(&named("scale"), &[group.scale.len()], &group.scale);
+        writer.f32(&named("local"), &[group.vertices.len(), 3], &local);
+        writer.i32(&named("layers"), &[], &[group.layers.len() as i32]);
+        for (layer, data) in group.layers.iter().enumerate() {
+            let rows = data.bias.len();
+            writer.f32(
+                &named(&format!("{layer}.weights")),
+                &[rows, data.weights.len() / rows.max(1)],
+                &data.weights,
+            );
+            writer.f32(&named(&format!("{layer}.bias")), &[rows], &data.bias);
+            writer.i32(
+                &named(&format!("{layer}.tanh")),
+                &[],
+                &[i32::from(data.activation == Activation::Tanh)],
+            );
+        }
+    }
+    Ok(writer.write(&folder.join("twin.npz"))?)
+}
