@@ -5,8 +5,8 @@ use crate::constraints::PoseConstraint;
 use crate::rig::{Rig, RigError, RigPose};
 use understudy_core::skinning::DualQuaternion;
 use understudy_core::{
-    Affine3A, BlendshapeRig, Channel, Clip, ControlKind, ControlSpecs, Controls, JointPose, JointTransform, Mesh,
-    Quat, Skeleton, SkinWeights, Vec3, Vec3A,
+    Affine3A, BlendshapeRig, Channel, Clip, ControlKind, ControlSpecs, Controls, JointPose, JointTransform,
+    Mesh, Quat, Skeleton, SkinWeights, Vec3, Vec3A,
 };
 
 /// Working memory of an evaluation, kept between poses. A deformer may use any of it and must not
@@ -220,7 +220,8 @@ impl Rig for StackRig {
         }
         out.vertices.clear();
         out.vertices.extend_from_slice(rest);
-        let frame = Frame { controls: &controls.0, pose: &pose, global: &out.global.0, matrices: &matrices, rest };
+        let frame =
+            Frame { controls: &controls.0, pose: &pose, global: &out.global.0, matrices: &matrices, rest };
         for deformer in &self.parts.deformers {
             deformer.deform(&frame, &mut out.vertices, &mut out.scratch);
         }

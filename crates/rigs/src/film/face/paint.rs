@@ -17,7 +17,7 @@ const TEETH: u32 = 0xf2ead8;
 const SCLERA: u32 = 0xf4f1ec;
 const IRIS: u32 = 0x4f7391;
 const PUPIL: u32 = 0x15151a;
-const LASHES: u32 = 0x2a211d;
+const LASHES: u32 = 0x453630;
 const TEARS: u32 = 0xd99a90;
 
 /// sRGB of every vertex.

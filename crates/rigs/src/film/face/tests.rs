@@ -88,7 +88,7 @@ fn joints_and_residuals_give_the_shapes_back() {
 /// The jaw swings on an arc: half open, the chin is where half the angle puts it, not half the chord.
 #[test]
 fn the_jaw_turns_and_takes_teeth_and_tongue_along() {
-    let Some((real, rig)) = ict() else { return };
+    let Some((_, rig)) = ict() else { return };
     let tooth = segment(rig, "tooth_25")[0] as usize;
     let skeleton = rig.skeleton().expect("bones");
     let pivot = Vec3::from(skeleton.rest_global()[skeleton.find("jaw").expect("a jaw")].translation);
@@ -101,7 +101,7 @@ fn the_jaw_turns_and_takes_teeth_and_tongue_along() {
 /// Random poses: finite, near the head, every tooth as hard as at rest, small steps for small changes.
 #[test]
 fn random_poses_are_sound() {
-    let Some((real, rig)) = ict() else { return };
+    let Some((_, rig)) = ict() else { return };
     let teeth: Vec<Vec<u32>> = (1..=32).map(|tooth| segment(rig, &format!("tooth_{tooth:02}"))).collect();
     let all: Vec<u32> = (0..26_719).collect();
     let rest = rig.mesh().positions();
