@@ -18,7 +18,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -50,7 +50,11 @@ fn bench(rest: &[&str]) -> Result<()> {
             let program = ["run", "--release", "--package", "understudy", "--", "bench-sampling"];
             cargo(&[&program, &rest[1..]].concat())
         }
-        Some(other) => bail!("there is no benchmark '{other}'; there is: sampling"),
-        None => bail!("which benchmark? There is: sampling"),
+        Some(&"inverse") => {
+            let program = ["run", "--release", "--package", "understudy", "--", "bench-inverse"];
+            cargo(&[&program, &rest[1..]].concat())
+        }
+        Some(other) => bail!("there is no benchmark '{other}'; there are: sampling, inverse"),
+        None => bail!("which benchmark? There are: sampling, inverse"),
     }
 }

@@ -2,6 +2,7 @@
 //! in `commands`.
 
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
+use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -58,6 +59,14 @@ Writes  .obj .glb .npz .bvh .csv")]
   understudy info model.glb
   understudy info data/rook --verify")]
     Info(InfoArguments),
+    /// Finds the blendshape weights that make a rig look like given meshes.
+    #[command(after_help = "Examples:
+  understudy invert face.npz scans/*.obj -o weights.csv
+  understudy invert mira take.npz -o weights.npz --alpha auto --smooth 50 --json report.json
+  understudy invert face.glb performance.glb -o take.csv --head all --report take.html
+
+Methods and equations: docs/methods/inverse-rig.md")]
+    Invert(Box<InvertArguments>),
     /// Shows everything on the embedded characters and makes a report.
     #[command(after_help = "Example: understudy demo -o demo")]
     Demo(DemoArguments),
@@ -89,6 +98,9 @@ Writes  .obj .glb .npz .bvh .csv")]
         after_help = "Example: understudy bench-sampling rook --poses 50000 --keep-nothing"
     )]
     BenchSampling(BenchArguments),
+    /// Measures the inverse rig: speed beside NumPy, known weights, the paper's findings.
+    #[command(hide = true, after_help = "Example: understudy bench-inverse --rounds 5")]
+    BenchInverse(BenchInverseArguments),
 }
 
 /// How poses are found.

@@ -5,6 +5,7 @@ use crate::arguments::{
     SampleArguments, SampleMethod,
 };
 use crate::info_text::describe;
+use crate::invert_commands::{run_bench_inverse, run_invert};
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::Progress;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
@@ -27,12 +28,14 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Render(arguments) => run_render(json, arguments),
         Command::Convert(arguments) => run_convert(json, arguments),
         Command::Info(arguments) => run_info(json, arguments),
+        Command::Invert(arguments) => run_invert(json, *arguments),
         Command::Demo(arguments) => run_demo(json, arguments),
         Command::Learn(command) => run_learn(json, command),
         Command::Eval(arguments) => run_eval(json, arguments),
         Command::Bench(arguments) => run_bench_twin(json, arguments),
         Command::Export(arguments) => run_export(json, arguments),
         Command::BenchSampling(arguments) => run_bench(json, arguments),
+        Command::BenchInverse(arguments) => run_bench_inverse(json, arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "understudy", &mut script);

@@ -4,6 +4,8 @@
 mod arguments;
 mod commands;
 mod info_text;
+mod invert_arguments;
+mod invert_commands;
 mod output;
 mod progress;
 mod twin_arguments;

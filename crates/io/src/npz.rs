@@ -74,6 +74,13 @@ impl NpzReader {
         Ok(array)
     }
 
+    /// [`Self::f32`] where NaN is allowed and means that a value is missing. Infinity is still an error.
+    pub fn f32_with_gaps(&self, name: &str, want: &[Dim]) -> Result<Array<f32>, ParseError> {
+        let array = self.load(name, want, "numbers", |header, bytes| Some(float(header, bytes)? as f32))?;
+        check_finite(name, &array, |value: f32| !value.is_infinite())?;
+        Ok(array)
+    }
+
     /// [`Self::f32`] in double precision.
     pub fn f64(&self, name: &str, want: &[Dim]) -> Result<Array<f64>, ParseError> {
         let array = self.load(name, want, "numbers", float)?;
@@ -329,6 +336,10 @@ mod tests {
         assert_eq!(message(index), "array 'faces': -1 at [0, 3] is not an index");
         assert!(message(reader.i64("names", &[Any("n")]).map(drop)).contains("as integers"));
         let nan = npy("<f4", &[1, 2], &[0, 0, 0, 0, 0, 0, 0xc0, 0x7f]);
+        let gaps = nan.f32_with_gaps("a", &[Any("n"), Any("m")]).expect("NaN is a gap").data;
+        assert!(gaps[0] == 0.0 && gaps[1].is_nan());
+        let infinite = npy("<f4", &[1], &[0, 0, 0x80, 0x7f]).f32_with_gaps("a", &[Any("n")]).map(drop);
+        assert_eq!(message(infinite), "array 'a': the number at [0] is not finite");
         let nan = nan.f32("a", &[Any("n"), Any("m")]).map(drop);
         assert_eq!(message(nan), "array 'a': the number at [0, 1] is not finite");
         let mut writer = NpzWriter::new();

@@ -4,13 +4,14 @@ use super::BenchInverseConfig;
 use crate::{Event, JobError, Watch, rigs};
 use serde::Serialize;
 use std::path::Path;
+use std::time::Instant;
 use understudy_core::{BlendshapeRig, Shape, SparseDeltas, Vec3};
 use understudy_io::npz::NpzReader;
 use understudy_io::{Dim, ReadError};
 use understudy_rigs::Rig;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig};
 use understudy_solve::inverse_rig::take::TakeSettings;
-use understudy_solve::inverse_rig::{EmptyShapes, InverseError, InverseRig, InverseSettings, Stop};
+use understudy_solve::inverse_rig::{EmptyShapes, InverseError, InverseRig, InverseSettings, Order, Stop};
 
 /// One known take.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,6 +24,8 @@ pub struct TruthRun {
     pub shapes: usize,
     /// Correctives.
     pub correctives: usize,
+    /// Which weight is updated next.
+    pub order: Order,
     /// Passes allowed.
     pub passes: usize,
     /// Frames that ended because nothing moved any more.
@@ -33,6 +36,8 @@ pub struct TruthRun {
     pub p99_error: f64,
     /// Mesh error, cm.
     pub rms_cm: f64,
+    /// Time, ms a frame, on all threads of the run.
+    pub ms_per_frame: f64,
 }
 
 /// All takes that can be found.
@@ -43,7 +48,7 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
         Some(folder) => {
             let take = animation(&folder, config.truth_frames)?;
             let aura = aura(&folder)?;
-            runs.extend(both("Aura's own 72 shapes, her test take", &aura, &take)?);
+            runs.extend(each("Aura's own 72 shapes, her test take", &aura, &take)?);
             watch.event(Event::Step { done: 1 });
             let size = SyntheticRig {
                 vertices: aura.neutral().len(),
@@ -53,7 +58,7 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
                 quadruples: 4,
                 ..SyntheticRig::paper()
             };
-            runs.extend(both("quartic rig of Aura's size, her test take", &random_rig(&size), &take)?);
+            runs.extend(each("quartic rig of Aura's size, her test take", &random_rig(&size), &take)?);
         }
         None => watch.event(Event::Warning { message: "no compskin data: Aura's take is left out" }),
     }
@@ -61,23 +66,33 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
     let mira = rigs::open("mira", watch)?.rig;
     let take = clips(mira.as_ref(), config.truth_frames)?;
     let shapes = mira.blendshapes().ok_or_else(|| JobError::unusable("mira", "has no blendshapes"))?;
-    runs.extend(both("Mira's blendshape layer, her clips", shapes, &take)?);
+    runs.extend(each("Mira's blendshape layer, her clips", shapes, &take)?);
     watch.event(Event::Finished);
     Ok(runs)
 }
 
-/// Once with the paper's five passes, once until nothing moves.
-fn both(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>]) -> Result<Vec<TruthRun>, JobError> {
-    [5, 2000].into_iter().map(|passes| run(name, rig, take, passes)).collect()
+/// With the paper's order and five passes, with many, and with the order that finds sparse truths best.
+fn each(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>]) -> Result<Vec<TruthRun>, JobError> {
+    let runs = [(Order::Decreasing, 5), (Order::Decreasing, 500), (Order::MaximumImprovement, 20)];
+    runs.into_iter().map(|(order, passes)| run(name, rig, take, order, passes)).collect()
 }
 
-fn run(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>], passes: usize) -> Result<TruthRun, JobError> {
+fn run(
+    name: &str,
+    rig: &BlendshapeRig,
+    take: &[Vec<f32>],
+    order: Order,
+    passes: usize,
+) -> Result<TruthRun, JobError> {
     let failed = |error: InverseError| JobError::unusable(name, error);
     let inverse = InverseRig::prepare_with(rig, EmptyShapes::Hold).map_err(failed)?;
     let mut targets = vec![vec![Vec3::ZERO; rig.neutral().len()]; take.len()];
     take.iter().zip(&mut targets).for_each(|(weights, mesh)| rig.evaluate(weights, mesh));
-    let settings = InverseSettings { alpha: 0.0, passes, tolerance: 1e-5, ..InverseSettings::default() };
+    let settings =
+        InverseSettings { alpha: 0.0, passes, order, tolerance: 1e-5, ..InverseSettings::default() };
+    let start = Instant::now();
     let solved = inverse.solve_take(&targets, &settings, &TakeSettings::default()).map_err(failed)?;
+    let ms_per_frame = start.elapsed().as_secs_f64() * 1e3 / take.len().max(1) as f64;
     let pairs = solved.weights.iter().flatten().zip(take.iter().flatten());
     let mut errors: Vec<f64> = pairs.map(|(found, truth)| (found - f64::from(*truth)).abs()).collect();
     errors.sort_by(f64::total_cmp);
@@ -87,11 +102,13 @@ fn run(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>], passes: usize) -> Res
         frames: take.len(),
         shapes: rig.shapes().len(),
         correctives: rig.correctives().len(),
+        order,
         passes,
         converged: solved.reports.iter().filter(|report| report.stop == Stop::Converged).count(),
         mean_error: errors.iter().sum::<f64>() / count as f64,
         p99_error: errors.get(count * 99 / 100).copied().unwrap_or(0.0),
         rms_cm: solved.reports.iter().map(|report| report.rms_cm).sum::<f64>() / take.len().max(1) as f64,
+        ms_per_frame,
     })
 }
 

@@ -10,6 +10,13 @@ mod targets;
 
 pub use output::Layout;
 
+/// The solver's settings, for those who fill a configuration.
+pub mod solver {
+    pub use understudy_solve::inverse_rig::rigid::{RigidFit, RigidSettings};
+    pub use understudy_solve::inverse_rig::take::TakeSettings;
+    pub use understudy_solve::inverse_rig::{InverseSettings, Method, Missing, Order, Symmetry};
+}
+
 use crate::outputs::{check_file, extension};
 use crate::rigs::{self, OpenRig};
 use crate::watch::Remember;

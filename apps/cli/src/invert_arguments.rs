@@ -1,0 +1,157 @@
+//! What can be typed for the inverse rig: `invert` and the hidden `bench-inverse`.
+
+use crate::arguments::parse_threads;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// How weights are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InvertMethod {
+    /// Coordinate descent on the rig with all its correctives.
+    Quartic,
+    /// Coordinate descent on the shapes alone.
+    Linear,
+    /// One greedy pass (Seol et al.).
+    Seol,
+    /// The pseudo-inverse (Joshi et al.).
+    Joshi,
+    /// Ridge regression (Çetinaslan and Orvalho).
+    Cetinaslan,
+    /// Majorisation–minimisation with pair correctives (Racković et al.).
+    Lmmm,
+}
+
+/// Which weight is updated next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InvertOrder {
+    /// Largest shape first.
+    Decreasing,
+    /// Smallest shape first.
+    Increasing,
+    /// A random permutation a frame.
+    Random,
+    /// Best correlated with the frame first.
+    FrameCorrelation,
+    /// Best correlated with what is left of the frame.
+    IterationCorrelation,
+    /// Steepest slope.
+    GaussSouthwell,
+    /// Largest gain: fewest weights and lowest error, at a higher price.
+    MaximumImprovement,
+}
+
+/// How a CSV file is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InvertLayout {
+    /// Live Link Face when all shapes are ARKit's, plain otherwise.
+    Auto,
+    /// A header of shape names, a row a frame.
+    Plain,
+    /// Live Link Face.
+    LiveLink,
+}
+
+/// Of `invert`.
+#[derive(Debug, Args)]
+pub struct InvertArguments {
+    /// A rig with blendshapes: mira, ict, an .npz, or a .glb or .gltf with morph targets.
+    pub rig: String,
+    /// Meshes to match, in order: .npz with `vertices [frames,n,3]`, .obj files, a .glb or .gltf animation.
+    #[arg(required = true, value_name = "TARGETS")]
+    pub targets: Vec<String>,
+    /// The weights, .csv or .npz.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// How.
+    #[arg(long, value_enum, default_value = "quartic")]
+    pub method: InvertMethod,
+    /// Price of a weight, cm²: more gives fewer weights. `auto` takes the knee of the trade-off curve.
+    #[arg(long, value_name = "A", default_value = "0.5", allow_negative_numbers = true)]
+    pub alpha: String,
+    /// Passes over all weights.
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    pub passes: usize,
+    /// Stop when no weight moves by more than this.
+    #[arg(long, value_name = "W", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub tolerance: f64,
+    /// Which weight is updated next.
+    #[arg(long, value_enum, default_value = "decreasing")]
+    pub order: InvertOrder,
+    /// Seed of the random order and of --noise.
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Leave out correctives of more shapes than this.
+    #[arg(long, value_name = "N")]
+    pub max_level: Option<usize>,
+    /// No upper bound on the weights.
+    #[arg(long)]
+    pub unbounded: bool,
+    /// Price of second differences in time, cm², over the whole take; 0 leaves frames independent.
+    #[arg(long, value_name = "L", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub smooth: f64,
+    /// Start every frame from the one before it.
+    #[arg(long)]
+    pub warm_start: bool,
+    /// Remove rigid head motion first: `all` vertices, or a list of landmark vertices `12,80,…`.
+    #[arg(long, value_name = "all|V,V,V")]
+    pub head: Option<String>,
+    /// An .npz with `weights [n]`: how much each vertex counts.
+    #[arg(long, value_name = "FILE.npz")]
+    pub vertex_weights: Option<PathBuf>,
+    /// Take NaN in a target for missing vertices instead of a mistake.
+    #[arg(long)]
+    pub missing: bool,
+    /// Two shapes that hold together, `LEFT,RIGHT`; can be given again. `auto` pairs by name.
+    #[arg(long, value_name = "auto|L,R")]
+    pub symmetric: Vec<String>,
+    /// Let pairs differ at this price, cm², instead of being one weight.
+    #[arg(long, value_name = "S", requires = "symmetric", allow_negative_numbers = true)]
+    pub symmetric_strength: Option<f64>,
+    /// Shapes of which at most one may be on, `A,B,…`; can be given again.
+    #[arg(long, value_name = "A,B")]
+    pub exclusive: Vec<String>,
+    /// Leave shapes that move nothing at zero instead of refusing the rig.
+    #[arg(long)]
+    pub hold_empty: bool,
+    /// Which animation of a glTF target [default: its first].
+    #[arg(long, value_name = "NAME")]
+    pub clip: Option<String>,
+    /// Frames a second, where the targets do not say.
+    #[arg(long, value_name = "FPS", default_value_t = 60.0, allow_negative_numbers = true)]
+    pub rate: f32,
+    /// Layout of a .csv.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub layout: InvertLayout,
+    /// Noise added to the targets, standard deviation, cm; errors are against the clean meshes.
+    #[arg(long, value_name = "CM", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub noise: f64,
+    /// A page that compares all methods and orders on this take.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Threads [default: all]; the weights do not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Of `bench-inverse`.
+#[derive(Debug, Args)]
+pub struct BenchInverseArguments {
+    /// Folder of the pages and the Python environment [default: beside the program].
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Leave NumPy out.
+    #[arg(long)]
+    pub no_numpy: bool,
+    /// Alternating rounds of the timing.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub rounds: usize,
+    /// Frames of the timed batch.
+    #[arg(long, value_name = "N", default_value_t = 600)]
+    pub frames: usize,
+    /// Noise of the comparison, cm.
+    #[arg(long, value_name = "CM", default_value_t = 0.03)]
+    pub noise: f64,
+    /// Threads [default: all].
+    #[arg(long, value_name = "T", value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
