@@ -15,7 +15,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-report", &["understudy-core"]),
     ("understudy-solve", &["understudy-core"]),
     ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
-    ("understudy-jobs", &["understudy-learn", "understudy-runtime", "understudy-core", "understudy-rigs", "understudy-io", "understudy-report", "understudy-solve"]),
+    (
+        "understudy-jobs",
+        &[
+            "understudy-learn",
+            "understudy-runtime",
+            "understudy-core",
+            "understudy-rigs",
+            "understudy-io",
+            "understudy-report",
+            "understudy-solve",
+        ],
+    ),
     ("understudy", &["understudy-core", "understudy-jobs"]),
     ("xtask", &[]),
 ];

@@ -1,8 +1,8 @@
 //! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
 //! in `commands`.
 
-use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
 use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
+use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

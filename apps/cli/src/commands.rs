@@ -7,7 +7,7 @@ use crate::arguments::{
 use crate::info_text::describe;
 use crate::invert_commands::{run_bench_inverse, run_invert};
 use crate::output::{self, bytes, count, table, thousands};
-use crate::progress::Progress;
+use crate::progress::watched;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
 use anyhow::Result;
 use clap::CommandFactory as _;
@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 }
 
 fn run_characters(json: bool) -> Result<()> {
-    let list = characters(&CharactersConfig::default(), &Progress::new())?;
+    let list = watched(|progress| characters(&CharactersConfig::default(), progress))?;
     output::print(json, &list, |list| {
         let row = |c: &Character| {
             let number = |value: usize| thousands(value as u64);
@@ -80,7 +80,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         threads: arguments.threads.unwrap_or(defaults.threads),
         chunk: arguments.chunk,
     };
-    let report = sample(&config, &Progress::new())?;
+    let report = watched(|progress| sample(&config, progress))?;
     output::print(json, &report, |report| {
         let resumed = match report.resumed_from {
             0 => String::new(),
@@ -116,7 +116,7 @@ fn run_render(json: bool, arguments: RenderArguments) -> Result<()> {
         size: arguments.size as usize,
         dark: arguments.dark,
     };
-    let report = render(&config, &Progress::new())?;
+    let report = watched(|progress| render(&config, progress))?;
     output::print(json, &report, |report| {
         let pictures = count(report.pictures, "picture");
         format!("{}: {} × {} pixels, {pictures}", report.file.display(), report.width, report.height)
@@ -132,7 +132,7 @@ fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
         tolerance_mm: arguments.tolerance_mm,
         rate: arguments.rate,
     };
-    let report = convert(&config, &Progress::new())?;
+    let report = watched(|progress| convert(&config, progress))?;
     output::print(json, &report, |report| {
         let mut lines = vec![format!("{}: {}", report.file.display(), bytes(report.bytes))];
         lines.extend(report.contents.iter().cloned());
@@ -142,7 +142,7 @@ fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
 
 fn run_info(json: bool, arguments: InfoArguments) -> Result<()> {
     let config = InfoConfig { input: arguments.input, verify: arguments.verify };
-    let report = info(&config, &Progress::new())?;
+    let report = watched(|progress| info(&config, progress))?;
     output::print(json, &report, describe)
 }
 
@@ -155,7 +155,7 @@ fn run_bench(json: bool, arguments: BenchArguments) -> Result<()> {
         keep_nothing: arguments.keep_nothing,
         chunk: arguments.chunk,
     };
-    let report = bench_sampling(&config, &Progress::new())?;
+    let report = watched(|progress| bench_sampling(&config, progress))?;
     output::print(json, &report, |report| {
         let row = |run: &understudy_jobs::bench_sampling::BenchRun| {
             vec![
@@ -180,7 +180,7 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
         threads: arguments.threads.unwrap_or(defaults.threads),
         command: std::env::args().collect::<Vec<_>>().join(" "),
     };
-    let report = demo(&config, &Progress::new())?;
+    let report = watched(|progress| demo(&config, progress))?;
     output::print(json, &report, |report| {
         let mut lines = Vec::new();
         for (set, methods) in &report.eval.sets {

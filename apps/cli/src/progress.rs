@@ -7,22 +7,41 @@ use std::sync::Mutex;
 use std::time::Duration;
 use understudy_jobs::{Event, Watch};
 
-/// One bar at a time.
+/// One bar at a time. Notes wait until the work has made its first step: when it fails before that, the
+/// error is all there is to read.
 pub struct Progress {
     bar: Mutex<Option<ProgressBar>>,
+    held: Mutex<Vec<String>>,
     terminal: bool,
+}
+
+/// Runs a job with a bar; notes of a job that fails at once are not shown.
+pub fn watched<T, E>(job: impl FnOnce(&Progress) -> Result<T, E>) -> Result<T, E> {
+    let progress = Progress::new();
+    let result = job(&progress);
+    if result.is_err() {
+        progress.lock_held().clear();
+    }
+    result
 }
 
 impl Progress {
     /// Draws a bar only where standard error is a terminal.
     pub fn new() -> Self {
-        Self { bar: Mutex::new(None), terminal: std::io::stderr().is_terminal() }
+        let terminal = std::io::stderr().is_terminal();
+        Self { bar: Mutex::new(None), held: Mutex::new(Vec::new()), terminal }
     }
 
-    fn line(&self, bar: Option<&ProgressBar>, text: &str) {
+    fn lock_held(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.held.lock().expect("writing lines does not panic")
+    }
+
+    fn show_held(&self, bar: Option<&ProgressBar>) {
+        let lines = std::mem::take(&mut *self.lock_held());
+        let write = || lines.iter().for_each(|line| write_line(line));
         match bar {
-            Some(bar) => bar.suspend(|| write_line(text)),
-            None => write_line(text),
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
     }
 }
@@ -51,13 +70,9 @@ impl Watch for Progress {
             }
             Event::Started { .. } => {}
             Event::Step { done } => {
+                self.show_held(bar.as_ref());
                 if let Some(bar) = &*bar {
                     bar.set_position(done);
-                }
-            }
-            Event::Status { message } => {
-                if let Some(bar) = &*bar {
-                    bar.set_message(message.to_owned());
                 }
             }
             Event::Status { message } => {
@@ -65,8 +80,8 @@ impl Watch for Progress {
                     bar.set_prefix(format!("{message} "));
                 }
             }
-            Event::Note { message } => self.line(bar.as_ref(), &format!("note: {message}")),
-            Event::Warning { message } => self.line(bar.as_ref(), &format!("warning: {message}")),
+            Event::Note { message } => self.lock_held().push(format!("note: {message}")),
+            Event::Warning { message } => self.lock_held().push(format!("warning: {message}")),
             Event::Finished => {
                 if let Some(bar) = bar.take() {
                     bar.finish_and_clear();
@@ -83,5 +98,6 @@ impl Drop for Progress {
         {
             bar.finish_and_clear();
         }
+        self.show_held(None);
     }
 }

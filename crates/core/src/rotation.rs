@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn points_without_weight_do_not_count() {
-        let motion = RigidMotion { rotation: DMat3::from_rotation_z(0.7), translation: DVec3::new(1.0, 2.0, 3.0) };
+        let motion =
+            RigidMotion { rotation: DMat3::from_rotation_z(0.7), translation: DVec3::new(1.0, 2.0, 3.0) };
         let from = [Vec3::X, Vec3::Y, Vec3::Z, Vec3::ONE, Vec3::NAN];
         let mut to = from.map(|p| motion.apply(p));
         to[3] = Vec3::splat(50.0);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use understudy_core::Random;
 
-/// Mutations of each file.
+/// Mutations of each file, unless `UNDERSTUDY_MUTATIONS` says more.
 const MUTATIONS: usize = 2000;
 /// What one reader may hold at a time for an input of a few kilobytes. Deflate alone may grow a
 /// thousandfold.
@@ -76,6 +76,8 @@ fn make_corpus() {
 /// One test, not several: the allocator counts for the whole process.
 #[test]
 fn readers_survive_the_corpus_and_its_mutations() {
+    let asked = std::env::var("UNDERSTUDY_MUTATIONS").ok().and_then(|text| text.parse().ok());
+    let mutations: usize = asked.unwrap_or(MUTATIONS);
     let mut total = 0;
     for (target, run) in targets::TARGETS {
         let files = files(target);
@@ -84,8 +86,8 @@ fn readers_survive_the_corpus_and_its_mutations() {
         total += files.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         for (number, (name, bytes)) in files.iter().enumerate() {
             assert_eq!(run(bytes), name.starts_with("good-"), "{target}/{name}");
-            for mutation in 0..MUTATIONS {
-                let seed = (number * MUTATIONS + mutation) as u64;
+            for mutation in 0..mutations {
+                let seed = (number * mutations + mutation) as u64;
                 let other = &files[mutation % files.len()].1;
                 let mutant = mutate(bytes, other, &mut Random::stream(seed, target.len() as u64));
                 check(target, name, mutation, run, &mutant);

@@ -4,7 +4,7 @@ use crate::stack::Scratch;
 use thiserror::Error;
 use understudy_core::{
     BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose, Mesh,
-    MeshError, SkeletonError, Skeleton, SkinError, SkinWeights, Vec3,
+    MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
 };
 
 /// Why a rig could not be built or posed.

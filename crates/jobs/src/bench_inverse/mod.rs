@@ -10,7 +10,7 @@ pub use speed::Speed;
 pub use truth::TruthRun;
 
 use crate::invert::page::sections;
-use crate::invert::study::{Effort, Scene, study};
+use crate::invert::study::{Effort, JOINT_ALPHA, Scene, study};
 use crate::invert::{add_noise, shown};
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
@@ -127,10 +127,20 @@ fn compare(
     let noisy = add_noise(&clean, config.noise_cm, 7);
     let truth: Vec<Vec<f64>> = weights.iter().map(|f| f.iter().map(|w| f64::from(*w)).collect()).collect();
     let scene = Scene { rig, inverse: &inverse, clean: &clean, noisy: &noisy, truth: Some(&truth) };
-    study(&scene, &InverseSettings::default(), &Effort::default(), watch).map_err(|error| match error {
+    let failed = |error: InverseError| match error {
         InverseError::Stopped => JobError::Stopped,
         other => JobError::unusable(name, other),
-    })
+    };
+    // As the paper does: α from the trade-off on other frames than those of the tables.
+    let effort = Effort::default();
+    let table = effort.table_window(clean.len());
+    let training: Vec<&[Vec3]> =
+        noisy.iter().enumerate().filter(|(t, _)| !table.contains(t)).map(|(_, f)| f.as_slice()).collect();
+    let mut settings = InverseSettings::default();
+    if !training.is_empty() {
+        settings.alpha = inverse.choose_alpha(&training, &settings).map_err(failed)?.alpha;
+    }
+    study(&scene, &settings, &effort, watch).map_err(failed)
 }
 
 fn page(
@@ -154,7 +164,13 @@ fn page(
         ))
         .command(config.command.clone())
         .fact("noise σ", format!("{} cm a coordinate", config.noise_cm))
-        .fact("α", "0.5; 0.2 for Çetinaslan and LMMM (the paper's Table 2, Ada)")
+        .fact(
+            "α",
+            format!(
+                "{:.3}, from the trade-off on other frames; {JOINT_ALPHA} for Çetinaslan and LMMM",
+                study.alpha
+            ),
+        )
         .fact("pages", shown(&config.folder));
     for section in sections(&scene, study, Some(mesh)) {
         page = page.section(section);

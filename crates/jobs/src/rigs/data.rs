@@ -1,9 +1,10 @@
 //! The real characters: rigs built on meshes that people made and gave away. Their files are not part of
 //! the project; they are looked for in a few places.
 
-use super::OpenRig;
+use super::{OpenRig, Origin, report};
 use crate::{JobError, Watch};
 use std::path::PathBuf;
+use understudy_rigs::film::{self, FaceHints};
 
 /// Names the folder of real meshes.
 const VARIABLE: &str = "UNDERSTUDY_DATA";
@@ -39,7 +40,17 @@ pub(crate) fn real_file(name: &str) -> Result<PathBuf, JobError> {
 }
 
 /// Opens a real rig, or says what is missing.
-pub(crate) fn open_real(name: &str, _watch: &dyn Watch) -> Result<OpenRig, JobError> {
+pub(crate) fn open_real(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     let path = real_file(name)?;
-    Err(JobError::unusable(path, "rigs on real meshes are still to come"))
+    let rig = if name == "human" {
+        let real = understudy_io::real::human(&path)?;
+        report(&real.conversion.to_string(), &[], &path, watch);
+        film::body(name, real.mesh, real.skeleton, real.weights, Some(real.shapes))
+    } else {
+        let real = understudy_io::real::ict(&path)?;
+        report(&real.conversion.to_string(), &[], &path, watch);
+        film::face(name, real.mesh, real.shapes, &FaceHints::ict(real.landmarks))
+    };
+    let rig = Box::new(rig.map_err(|error| JobError::unusable(&path, error))?);
+    Ok(OpenRig { rig, origin: Origin::Data(path) })
 }

@@ -68,7 +68,8 @@ impl Cage {
             for column in 0..if closed { columns } else { columns - 1 } {
                 let next = (column + 1) % columns;
                 let corners = [pair[0][column], pair[0][next], pair[1][next], pair[1][column]];
-                let uvs = [uv(row, column), uv(row, column + 1), uv(row + 1, column + 1), uv(row + 1, column)];
+                let uvs =
+                    [uv(row, column), uv(row, column + 1), uv(row + 1, column + 1), uv(row + 1, column)];
                 self.quad(corners, uvs, segment);
             }
         }
@@ -174,7 +175,8 @@ mod tests {
         let mesh = cage.build().expect("valid cage");
         assert_eq!((mesh.vertex_count(), mesh.faces().len(), mesh.islands().1), (18, 12, 1));
         for face in mesh.faces() {
-            let centre: Vec3 = face.corners().iter().map(|c| mesh.positions()[*c as usize]).sum::<Vec3>() / 4.0;
+            let centre: Vec3 =
+                face.corners().iter().map(|c| mesh.positions()[*c as usize]).sum::<Vec3>() / 4.0;
             let normal = understudy_core::normals::face_area_vector(face, mesh.positions());
             assert!(normal.dot(Vec3::new(centre.x, 0.0, centre.z)) > 0.0, "{face:?} looks inward");
         }
@@ -191,9 +193,10 @@ mod tests {
         let again = stencil.apply(&cage.positions);
         assert!(again.iter().zip(&fine.positions).all(|(a, b)| a.distance(*b) < 1e-6));
         assert_eq!(fine.build().expect("valid cage").islands().1, 1);
-        let mirrored = fine.positions.iter().all(|p| {
-            fine.positions.iter().any(|q| q.distance(Vec3::new(-p.x, p.y, p.z)) < 1e-5)
-        });
+        let mirrored = fine
+            .positions
+            .iter()
+            .all(|p| fine.positions.iter().any(|q| q.distance(Vec3::new(-p.x, p.y, p.z)) < 1e-5));
         assert!(mirrored);
     }
 }

@@ -6,7 +6,14 @@ use understudy_core::{Vec2, Vec3};
 
 /// An ellipsoid about the origin with poles on ±Y; `columns` around, `rows` from pole to pole.
 /// UVs run around and up inside the box `uv_low..uv_high`.
-pub fn ellipsoid(segment: &str, radii: Vec3, columns: usize, rows: usize, uv_low: Vec2, uv_high: Vec2) -> Cage {
+pub fn ellipsoid(
+    segment: &str,
+    radii: Vec3,
+    columns: usize,
+    rows: usize,
+    uv_low: Vec2,
+    uv_high: Vec2,
+) -> Cage {
     let mut cage = Cage::default();
     let segment = cage.segment(segment);
     let uv = |row: f32, column: f32| {
@@ -18,7 +25,8 @@ pub fn ellipsoid(segment: &str, radii: Vec3, columns: usize, rows: usize, uv_low
         let latitude = PI * (row as f32 / rows as f32 - 0.5);
         let ring = |column: usize| {
             let longitude = TAU * column as f32 / columns as f32;
-            Vec3::new(latitude.cos() * longitude.sin(), latitude.sin(), latitude.cos() * longitude.cos()) * radii
+            Vec3::new(latitude.cos() * longitude.sin(), latitude.sin(), latitude.cos() * longitude.cos())
+                * radii
         };
         rings.push((0..columns).map(|column| cage.vertex(ring(column))).collect::<Vec<u32>>());
     }
@@ -28,7 +36,11 @@ pub fn ellipsoid(segment: &str, radii: Vec3, columns: usize, rows: usize, uv_low
     for column in 0..columns {
         let next = (column + 1) % columns;
         let (c, middle) = (column as f32, column as f32 + 0.5);
-        cage.triangle([south, first[next], first[column]], [uv(0.0, middle), uv(1.0, c + 1.0), uv(1.0, c)], segment);
+        cage.triangle(
+            [south, first[next], first[column]],
+            [uv(0.0, middle), uv(1.0, c + 1.0), uv(1.0, c)],
+            segment,
+        );
         let top = rows as f32;
         let uvs = [uv(top, middle), uv(top - 1.0, c), uv(top - 1.0, c + 1.0)];
         cage.triangle([north, last[column], last[next]], uvs, segment);

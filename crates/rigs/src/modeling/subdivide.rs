@@ -112,7 +112,8 @@ pub fn subdivide(cage: &Cage) -> (Cage, Stencil) {
     rows.iter_mut().for_each(merge);
     let stencil = Stencil { rows };
 
-    let mut fine = Cage { positions: stencil.apply::<Vec3>(&cage.positions), faces: Vec::new(), segments: Vec::new() };
+    let mut fine =
+        Cage { positions: stencil.apply::<Vec3>(&cage.positions), faces: Vec::new(), segments: Vec::new() };
     fine.segments.clone_from(&cage.segments);
     for (index, CageFace { face, uvs, segment }) in cage.faces.iter().enumerate() {
         let corners = face.corners();
@@ -127,12 +128,8 @@ pub fn subdivide(cage: &Cage) -> (Cage, Stencil) {
                 (coarse + ends.len() + index) as u32,
                 edge_vertex(corners[before], corners[place]),
             ];
-            let uv = [
-                uvs[place],
-                (uvs[place] + uvs[after]) * 0.5,
-                middle_uv,
-                (uvs[before] + uvs[place]) * 0.5,
-            ];
+            let uv =
+                [uvs[place], (uvs[place] + uvs[after]) * 0.5, middle_uv, (uvs[before] + uvs[place]) * 0.5];
             fine.quad(quad, uv, *segment);
         }
     }

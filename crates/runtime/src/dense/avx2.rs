@@ -215,7 +215,8 @@ pub unsafe fn peak_gflops() -> f64 {
     let mut best = 0.0f64;
     for _ in 0..10 {
         let mut sums = [_mm256_set1_ps(0.5); 12];
-        let (a, b) = (std::hint::black_box(_mm256_set1_ps(0.999)), std::hint::black_box(_mm256_set1_ps(1e-3)));
+        let (a, b) =
+            (std::hint::black_box(_mm256_set1_ps(0.999)), std::hint::black_box(_mm256_set1_ps(1e-3)));
         let start = std::time::Instant::now();
         for _ in 0..ROUNDS {
             for sum in &mut sums {
