@@ -1,6 +1,6 @@
 //! Blendshape weights from meshes: opens a rig and targets, solves the take, writes weights and a report.
-//! Start at [`invert`]. The solver lives in `understudy_solve`; the comparison of methods in [`study`],
-//! the page in [`page`].
+//! Start at [`invert`]. The solver lives in `understudy_solve`; the comparison of methods in `study`,
+//! the page in `page`.
 
 mod failure;
 mod output;

@@ -1,5 +1,5 @@
 //! `eval`: a twin and every baseline on the same held-out poses. Start at [`eval`]; the page of pictures is
-//! in [`super::eval_page`].
+//! in `eval_page`.
 
 use super::data::{Loaded, open_twin};
 use super::eval_page;
