@@ -1,5 +1,5 @@
 //! BVH motion files: a skeleton, the channels of every joint in the file's own order, and a clip.
-//! Start at [`read`] and [`write`]. Rotation orders are kept per joint and written back as they were.
+//! Start at [`read`] and [`fn@write`]. Rotation orders are kept per joint and written back as they were.
 //!
 //! A joint's transform is `T(offset) · R₁ · R₂ · R₃` with one axis rotation for every rotation channel, in
 //! the order of the channels. Position channels replace the offset on their axis, as the common

@@ -18,7 +18,7 @@ pub fn write(path: &Path, bvh: &Bvh, cm_per_unit: f32) -> Result<(), WriteError>
     write_atomic(path, text.as_bytes())
 }
 
-/// [`write`] into a string.
+/// [`fn@write`] into a string.
 pub fn to_text(bvh: &Bvh, cm_per_unit: f32) -> Result<String, String> {
     check(bvh, cm_per_unit)?;
     let mut out = String::from("HIERARCHY\n");

@@ -1,5 +1,5 @@
 //! Wavefront OBJ in and out: polygons, texture coordinates and groups; normals and materials are not
-//! kept. Start at [`read`] and [`write`].
+//! kept. Start at [`read`] and [`fn@write`].
 //!
 //! The format knows no units: numbers are taken as cm unless the caller gives a scale. What is written
 //! reads back as the same mesh, number for number.

@@ -1,5 +1,5 @@
 //! Dense layers at run time: weights packed for the machine, one pose (matrix × vector) or many at once
-//! (matrix × matrix). Start at [`Layer`]. [`reference`] is the slow truth that every fast kernel must
+//! (matrix × matrix). Start at [`Layer`]. [`mod@reference`] is the slow truth that every fast kernel must
 //! match; [`Kernel::detect`] chooses at run time.
 //!
 //! Packing: rows in panels of [`PANEL`] with zeros beneath the last; inside a panel column after
