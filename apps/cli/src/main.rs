@@ -30,7 +30,8 @@ fn main() -> ExitCode {
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("error: {error:#}"));
+            // A message holds its cause already: printing the chain would say everything twice.
+            complain(&format!("error: {error}"));
             let bad_input = error.downcast_ref::<JobError>().is_some_and(JobError::is_bad_input);
             ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
         }

@@ -40,6 +40,8 @@ pub fn refuse(arguments: &[&str]) -> String {
     assert!(output.stdout.is_empty(), "{arguments:?} prints on standard output");
     assert_eq!(text.lines().count(), 1, "{arguments:?} says more than one line: {text}");
     assert!(text.starts_with("error: "), "{arguments:?}: {text}");
+    let last = text.trim().rsplit(": ").next().unwrap_or_default();
+    assert_eq!(text.matches(last).count(), 1, "{arguments:?} says its cause twice: {text}");
     text
 }
 
