@@ -3,7 +3,7 @@
 
 use super::{OpenRig, Origin, report};
 use crate::{JobError, Watch};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use understudy_rigs::film::{self, FaceHints};
 
 /// Names the folder of real meshes.
@@ -19,29 +19,40 @@ pub fn data_folder() -> Option<PathBuf> {
     ["shared/data", "../shared/data"].map(PathBuf::from).into_iter().find(|folder| folder.is_dir())
 }
 
-/// The file of a real rig.
-pub(crate) fn real_file(name: &str) -> Result<PathBuf, JobError> {
-    let file = match name {
+/// The file of a real rig, inside the data folder.
+fn file_of(name: &str) -> &'static str {
+    match name {
         "human" => "makehuman/human.npz",
         _ => "ict-facekit/face.npz",
-    };
-    let missing = |place: String| {
-        JobError::unusable(
-            name,
-            format!("needs the file {file}, which is not {place}; set {VARIABLE} to its folder"),
-        )
-    };
-    let looked = || match std::env::var_os(VARIABLE) {
-        Some(named) => format!("in {}", named.to_string_lossy()),
-        None => "in ./shared/data or ../shared/data".into(),
-    };
-    let path = data_folder().ok_or_else(|| missing(looked()))?.join(file);
-    if path.is_file() { Ok(path) } else { Err(missing(looked())) }
+    }
+}
+
+/// The file of a real rig, where it is to be found.
+pub(crate) fn real_file(name: &str) -> Result<PathBuf, JobError> {
+    let file = file_of(name);
+    let path = data_folder().map(|folder| folder.join(file)).filter(|path| path.is_file());
+    path.ok_or_else(|| {
+        let looked = match std::env::var_os(VARIABLE) {
+            Some(named) => named.to_string_lossy().into_owned(),
+            None => "./shared/data or ../shared/data".into(),
+        };
+        let problem =
+            format!("needs the file {file}, which is not in {looked}; set {VARIABLE} to its folder");
+        JobError::unusable(name, problem)
+    })
+}
+
+/// Opens a real rig (`human` or `ict`) from a data folder of the caller's choice.
+pub fn open_real_in(name: &str, folder: &Path, watch: &dyn Watch) -> Result<OpenRig, JobError> {
+    open_file(name, folder.join(file_of(name)), watch)
 }
 
 /// Opens a real rig, or says what is missing.
 pub(crate) fn open_real(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
-    let path = real_file(name)?;
+    open_file(name, real_file(name)?, watch)
+}
+
+fn open_file(name: &str, path: PathBuf, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     let rig = if name == "human" {
         let real = understudy_io::real::human(&path)?;
         report(&real.conversion.to_string(), &[], &path, watch);

@@ -6,7 +6,7 @@ mod data;
 mod shape_rig;
 
 pub use asset_rig::asset_rig;
-pub use data::data_folder;
+pub use data::{data_folder, open_real_in};
 pub use shape_rig::shape_rig;
 
 use crate::outputs::extension;
