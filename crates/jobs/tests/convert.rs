@@ -6,7 +6,7 @@ use understudy_io::gltf;
 use understudy_jobs::convert::{ConvertConfig, ConvertReport, convert};
 use understudy_jobs::rigs::open;
 use understudy_jobs::{JobError, Silent};
-use understudy_rigs::{Rig, RigPose};
+use understudy_rigs::RigPose;
 use understudy_testkit::shared_data;
 
 /// A hundredth of a millimetre.
