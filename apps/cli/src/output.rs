@@ -35,7 +35,9 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let right = |column: usize| !rows.is_empty() && rows.iter().all(|row| numeric(&row[column]));
+    // The first column holds names, even where they begin with a digit.
+    let right =
+        |column: usize| column > 0 && !rows.is_empty() && rows.iter().all(|row| numeric(&row[column]));
     let mut out = vec![line(head.to_vec(), &right)];
     out.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect(), &right)));
     out.join("\n")

@@ -379,6 +379,30 @@ mod tests {
     }
 
     #[test]
+    fn a_listener_can_stop_it_and_it_goes_on_later() {
+        /// Says stop after the first chunk.
+        #[derive(Default)]
+        struct Impatient(AtomicUsize);
+        impl Watch for Impatient {
+            fn event(&self, event: Event<'_>) {
+                if matches!(event, Event::Step { .. }) {
+                    self.0.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            fn should_stop(&self) -> bool {
+                self.0.load(Ordering::Relaxed) > 0
+            }
+        }
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let config = SampleConfig { threads: 1, ..config(folder.path()) };
+        let stopped = record(&small_rig(), &config, &|_| Ok(()), &Impatient::default());
+        assert!(matches!(stopped, Err(JobError::Stopped)));
+        assert!(DatasetReader::open(&config.output).is_err(), "not complete");
+        assert_eq!(run(&config).expect("resumed").resumed_from, 8);
+        DatasetReader::open(&config.output).expect("complete");
+    }
+
+    #[test]
     fn named_clips_are_walked_frame_by_frame_unless_a_number_is_given() {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let base = SampleConfig { poses: None, clips: vec!["nod".into()], ..config(folder.path()) };
