@@ -41,7 +41,7 @@ A run that was interrupted goes on where it stopped when the same command is giv
     Sample(SampleArguments),
     /// Draws a rig, a clip or a mesh into a PNG file.
     #[command(after_help = "Examples:
-  understudy render mira -o smile.png --set smile_L=1 --set smile_R=1 --view three-quarter
+  understudy render mira -o smile.png --set mouthSmile_L=1 --set mouthSmile_R=1 --view three-quarter
   understudy render rook -o walk.png --clip walk --frames 8
   understudy render model.glb -o views.png --view front --view side --view back")]
     Render(RenderArguments),
