@@ -4,7 +4,7 @@ use crate::invert_arguments::{
     BenchInverseArguments, InvertArguments, InvertLayout, InvertMethod, InvertOrder,
 };
 use crate::output::{self, count, table};
-use crate::progress::Progress;
+use crate::progress::watched;
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 use understudy_jobs::JobError;
@@ -20,7 +20,7 @@ use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
 pub fn run_invert(json: bool, mut arguments: InvertArguments) -> Result<()> {
     let json_file = take_json_file(json, &mut arguments);
     let config = invert_config(arguments)?;
-    let report = invert(&config, &Progress::new())?;
+    let report = watched(|progress| invert(&config, progress))?;
     if let Some(path) = json_file {
         let text = serde_json::to_string_pretty(&report)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -161,9 +161,8 @@ fn describe(report: &InvertReport) -> String {
             count(report.shapes, "weight")
         ),
         format!(
-            "{}, α {:.4}: RMSE {:.3} mm, 95th percentile {:.3} mm, {:.1} weights on, roughness {:.4}",
-            report.settings.method.title(),
-            report.settings.alpha,
+            "{}: RMSE {:.3} mm, 95th percentile {:.3} mm, {:.1} weights on, roughness {:.4}",
+            named_method(&report.settings),
             10.0 * metrics.rmse_cm,
             10.0 * metrics.p95_cm,
             metrics.cardinality,
@@ -183,6 +182,14 @@ fn describe(report: &InvertReport) -> String {
     lines.join("\n")
 }
 
+/// The method, with its α where it has one.
+fn named_method(settings: &InverseSettings) -> String {
+    match settings.method {
+        Method::Seol | Method::Joshi => settings.method.title().into(),
+        method => format!("{}, α {:.4}", method.title(), settings.alpha),
+    }
+}
+
 /// `bench-inverse`.
 pub fn run_bench_inverse(json: bool, arguments: BenchInverseArguments) -> Result<()> {
     let beside = || {
@@ -200,7 +207,7 @@ pub fn run_bench_inverse(json: bool, arguments: BenchInverseArguments) -> Result
         command: typed(),
         ..BenchInverseConfig::default()
     };
-    let report = bench_inverse(&config, &Progress::new())?;
+    let report = watched(|progress| bench_inverse(&config, progress))?;
     output::print(json, &report, describe_bench)
 }
 

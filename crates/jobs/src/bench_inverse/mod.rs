@@ -9,9 +9,9 @@ pub use crate::invert::study::{Relation, Study, StudyRow};
 pub use speed::Speed;
 pub use truth::TruthRun;
 
+use crate::invert::add_noise;
 use crate::invert::page::sections;
 use crate::invert::study::{Effort, JOINT_ALPHA, Scene, study};
-use crate::invert::{add_noise, shown};
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -170,8 +170,7 @@ fn page(
                 "{:.3}, from the trade-off on other frames; {JOINT_ALPHA} for Çetinaslan and LMMM",
                 study.alpha
             ),
-        )
-        .fact("pages", shown(&config.folder));
+        );
     for section in sections(&scene, study, Some(mesh)) {
         page = page.section(section);
     }

@@ -20,7 +20,7 @@ impl Failure<'_> {
                 JobError::unusable(path, format!("{place}{error}"))
             }
             InverseError::Setting { name, value, want } => {
-                JobError::setting(name.replace('_', " "), format!("{value}: {want}"))
+                JobError::setting(name.replace('_', " "), format!("{want}, not {value}"))
             }
             InverseError::UnknownShape { .. } | InverseError::Overlap { .. } => {
                 JobError::setting("shapes", error)

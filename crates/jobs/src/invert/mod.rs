@@ -23,7 +23,7 @@ use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
 use failure::Failure;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 use targets::Targets;
@@ -319,9 +319,4 @@ fn pairs_by_name(rig: &BlendshapeRig) -> Vec<[String; 2]> {
         }
     }
     pairs
-}
-
-/// A path as a reader would type it.
-pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -21,6 +21,9 @@ pub enum Layout {
     LiveLink,
 }
 
+/// Names in a message before it says how many more there are.
+const SHOWN: usize = 6;
+
 /// Writes weights, `[F][m]`, by the file's extension.
 pub(super) fn write(
     path: &Path,
@@ -53,7 +56,10 @@ pub(super) fn write(
         return Err(JobError::setting("layout", "no shape of the rig is one of ARKit's"));
     }
     if !left_out.is_empty() {
-        let message = format!("Live Link Face has no column for {}; they are left out", left_out.join(", "));
+        let more = left_out.len().saturating_sub(SHOWN);
+        let list = left_out[..left_out.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let message = format!("Live Link Face has no column for {list}{more}; they are left out");
         watch.event(Event::Warning { message: &message });
     }
     Ok(live_link::write(path, &live_link_take(&names, &frames, rate))?)

@@ -198,7 +198,7 @@ pub(crate) fn study(
 type Change = fn(InverseSettings) -> InverseSettings;
 
 /// The curves of figures 5 and 6; a number is the passes.
-fn curve_methods() -> [(&'static str, Change); 8] {
+fn curve_methods() -> [(&'static str, Change); 9] {
     [
         ("Quartic-5", |s| InverseSettings { method: Method::Quartic, passes: 5, ..s }),
         ("Linear-5", |s| InverseSettings { method: Method::Linear, passes: 5, ..s }),
@@ -208,6 +208,7 @@ fn curve_methods() -> [(&'static str, Change); 8] {
         ("LMMM", |s| InverseSettings { method: Method::Lmmm, ..s }),
         ("Joshi", |s| InverseSettings { method: Method::Joshi, ..s }),
         ("Seol-1", |s| InverseSettings { method: Method::Seol, ..s }),
+        ("Seol-5", |s| InverseSettings { method: Method::Linear, passes: 5, upper: None, ..s }),
     ]
 }
 
@@ -236,7 +237,7 @@ fn curve(
     clean: &[Vec<Vec3>],
     noisy: &[Vec<Vec3>],
 ) -> Result<StudyCurve, InverseError> {
-    let alone = matches!(settings.method, Method::Joshi | Method::Seol);
+    let alone = matches!(settings.method, Method::Joshi | Method::Seol) || settings.upper.is_none();
     let mut points = Vec::new();
     for alpha in if alone { &[0.0][..] } else { alphas } {
         let settings = InverseSettings { alpha: *alpha, ..settings.clone() };

@@ -62,7 +62,7 @@ pub enum InverseError {
     #[error("every vertex is missing or has weight 0")]
     NothingSeen,
     /// A setting outside its range.
-    #[error("setting '{name}' is {value}; {want}")]
+    #[error("setting '{name}': {want}, not {value}")]
     Setting {
         /// The setting.
         name: &'static str,

@@ -73,7 +73,8 @@ pub fn measure<T: AsRef<[Vec3]> + Sync>(
         max_cm: frames.iter().map(|f| f.max_cm).fold(0.0, f64::max),
         cardinality: mean(|f| f.cardinality as f64),
         l1: mean(|f| f.l1),
-        roughness: rough / shapes.max(1) as f64,
+        // The sum of nothing is −0.
+        roughness: rough.abs() / shapes.max(1) as f64,
     };
     Ok((take, frames))
 }

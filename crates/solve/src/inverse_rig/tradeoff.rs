@@ -91,7 +91,7 @@ impl InverseRig {
         settings: &InverseSettings,
     ) -> Result<AlphaChoice, InverseError> {
         if matches!(settings.method, Method::Seol | Method::Joshi) {
-            let want = "this method has no alpha to choose";
+            let want = "only a method with an alpha can choose it";
             return Err(InverseError::Setting {
                 name: "method",
                 value: settings.method.title().into(),
