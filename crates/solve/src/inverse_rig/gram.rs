@@ -18,7 +18,7 @@ pub(crate) struct Gram {
 
 impl Gram {
     /// A vertex changed alone costs about this many times its share of a sum from scratch.
-    const UPDATE_COST: usize = 3;
+    const UPDATE_COST: usize = 6;
     /// Every update rounds; after this many changes a vertex we sum from scratch, so the drift stays at
     /// a few units in the last place whatever the number of frames.
     const MAX_CHANGES: usize = 16;
