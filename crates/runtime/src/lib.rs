@@ -4,5 +4,6 @@
 //! Start at [`body::BodyTwin`]; the kernels are in [`dense`].
 
 pub mod body;
+pub mod container;
 pub mod dense;
 pub mod workers;

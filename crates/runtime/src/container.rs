@@ -1,0 +1,250 @@
+//! The container of every twin: one safetensors file with JSON metadata, a format version, the method's
+//! name and a checksum. What a method keeps in it is in `body::file` and `face::file`.
+//!
+//! Metadata: `understudy` is the version of the format, `method` names the kind of twin, `checksum` covers
+//! the method's own texts and every tensor.
+
+use half::f16;
+use safetensors::{Dtype, SafeTensors, View};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use thiserror::Error;
+
+use crate::dense::Precision;
+
+/// The version that this build writes. Older ones keep loading.
+pub const VERSION: u32 = 1;
+
+/// Why a file is not a twin that we can load; `T` says why its parts do not fit together.
+#[derive(Debug, Error)]
+pub enum FileError<T: StdError + 'static> {
+    /// Not safetensors, or damaged.
+    #[error("not a readable safetensors file: {0}")]
+    Container(String),
+    /// Not written by Understudy, or another method's twin.
+    #[error("{0}")]
+    Kind(String),
+    /// Written by a newer version.
+    #[error("the twin has format version {found}; this program reads up to {VERSION}")]
+    Version {
+        /// What the file says.
+        found: u32,
+    },
+    /// A tensor is missing or has another shape or type.
+    #[error("tensor '{name}': {problem}")]
+    Tensor {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Twin(#[from] T),
+    /// The content does not match its checksum.
+    #[error("the content does not match its checksum: the file is damaged")]
+    Checksum,
+}
+
+/// An array on its way to the file.
+pub(crate) struct Array {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl View for &Array {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl Array {
+    /// f32 numbers.
+    pub fn floats(shape: &[usize], numbers: impl IntoIterator<Item = f32>) -> Self {
+        let bytes = numbers.into_iter().flat_map(f32::to_le_bytes).collect();
+        Self { dtype: Dtype::F32, shape: shape.to_vec(), bytes }
+    }
+
+    /// Numbers in the precision of weights.
+    pub fn weights(shape: &[usize], numbers: &[f32], precision: Precision) -> Self {
+        match precision {
+            Precision::Single => Self::floats(shape, numbers.iter().copied()),
+            Precision::Half => {
+                let bytes = numbers.iter().flat_map(|w| f16::from_f32(*w).to_le_bytes()).collect();
+                Self { dtype: Dtype::F16, shape: shape.to_vec(), bytes }
+            }
+        }
+    }
+
+    /// A list of whole numbers.
+    pub fn integers(numbers: impl IntoIterator<Item = u32>) -> Self {
+        let bytes: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
+        Self { dtype: Dtype::U32, shape: vec![bytes.len() / 4], bytes }
+    }
+}
+
+/// The bytes of a file. `texts`: the method's own metadata, in the order in which the checksum takes them.
+/// Same content, same bytes.
+pub(crate) fn write<T: StdError + 'static>(
+    method: &str,
+    texts: &[(&str, String)],
+    arrays: &[(String, Array)],
+) -> Result<Vec<u8>, FileError<T>> {
+    let bytes = arrays.iter().map(|(name, array)| (name.as_str(), &array.bytes[..]));
+    let checksum = checksum(texts.iter().map(|(_, text)| text.as_str()), bytes);
+    let mut metadata = HashMap::from([
+        ("understudy".to_owned(), VERSION.to_string()),
+        ("method".to_owned(), method.to_owned()),
+        ("checksum".to_owned(), checksum),
+    ]);
+    metadata.extend(texts.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
+    let views = arrays.iter().map(|(name, array)| (name.as_str(), array));
+    let bytes =
+        safetensors::serialize(views, Some(metadata)).map_err(|e| FileError::Container(e.to_string()))?;
+    Ok(sort_metadata(bytes))
+}
+
+/// A hash over everything that the texts and the tensors say, whatever the tensors' order in the file.
+fn checksum<'a>(
+    texts: impl Iterator<Item = &'a str>,
+    arrays: impl Iterator<Item = (&'a str, &'a [u8])>,
+) -> String {
+    let mut sorted: Vec<(&str, &[u8])> = arrays.collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    let mut hash = understudy_core::mesh::Fnv::default();
+    texts.for_each(|text| hash.write(text.as_bytes()));
+    for (name, bytes) in sorted {
+        hash.write(name.as_bytes());
+        hash.write(bytes);
+    }
+    format!("{:016x}", hash.finish())
+}
+
+/// The container keeps metadata in a hash map, whose order changes from run to run: writes the header
+/// again with sorted keys, so that the same twin gives the same bytes.
+fn sort_metadata(bytes: Vec<u8>) -> Vec<u8> {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else { return bytes };
+    let length = u64::from_le_bytes(*length) as usize;
+    let Ok(header) = serde_json::from_slice::<serde_json::Value>(&rest[..length]) else { return bytes };
+    // serde_json's map is ordered by key.
+    let mut sorted = header.to_string().into_bytes();
+    sorted.resize(sorted.len().next_multiple_of(8), b' ');
+    let mut out = (sorted.len() as u64).to_le_bytes().to_vec();
+    out.extend_from_slice(&sorted);
+    out.extend_from_slice(&rest[length..]);
+    out
+}
+
+/// The method of a twin's file, for a program that serves several kinds; `None` where it is no twin.
+pub fn method(bytes: &[u8]) -> Option<String> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).ok()?;
+    let metadata = metadata.metadata().as_ref()?;
+    metadata.contains_key("understudy").then(|| metadata.get("method").cloned())?
+}
+
+/// A file whose version, method and checksum are right: typed access to what is in it.
+pub(crate) struct Opened<'a> {
+    tensors: SafeTensors<'a>,
+    metadata: HashMap<String, String>,
+}
+
+impl<'a> Opened<'a> {
+    /// Checks everything that is common to all twins. `texts` as in [`write`].
+    pub fn parse<T: StdError>(bytes: &'a [u8], method: &str, texts: &[&str]) -> Result<Self, FileError<T>> {
+        let damaged = |error: safetensors::SafeTensorError| FileError::Container(error.to_string());
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
+        let opened = Self { tensors, metadata: metadata.metadata().clone().unwrap_or_default() };
+        let version: u32 = opened
+            .text("understudy")?
+            .parse()
+            .map_err(|_| FileError::Kind("not a twin: no version".into()))?;
+        if version == 0 || version > VERSION {
+            return Err(FileError::Version { found: version });
+        }
+        let found = opened.text("method")?;
+        if found != method {
+            return Err(FileError::Kind(format!("a twin of method '{found}', not of '{method}'")));
+        }
+        let all = texts.iter().map(|key| opened.text(key)).collect::<Result<Vec<&str>, _>>()?;
+        let names = opened.tensors.names();
+        let arrays = names.into_iter().filter_map(|n| Some((n, opened.tensors.tensor(n).ok()?.data())));
+        if checksum(all.into_iter(), arrays) != opened.text("checksum")? {
+            return Err(FileError::Checksum);
+        }
+        Ok(opened)
+    }
+
+    /// A text of the metadata.
+    pub fn text<T: StdError>(&self, key: &str) -> Result<&str, FileError<T>> {
+        let missing = || FileError::Kind(format!("not a twin: metadata '{key}' is missing"));
+        self.metadata.get(key).map(String::as_str).ok_or_else(missing)
+    }
+
+    /// A text of the metadata as JSON.
+    pub fn json<V: serde::de::DeserializeOwned, T: StdError>(&self, key: &str) -> Result<V, FileError<T>> {
+        serde_json::from_str(self.text(key)?)
+            .map_err(|error| FileError::Kind(format!("metadata '{key}': {error}")))
+    }
+
+    /// Whether there is such a tensor.
+    pub fn contains(&self, name: &str) -> bool {
+        self.tensors.tensor(name).is_ok()
+    }
+
+    fn tensor<T: StdError>(&self, name: &str) -> Result<safetensors::tensor::TensorView<'_>, FileError<T>> {
+        self.tensors
+            .tensor(name)
+            .map_err(|error| FileError::Tensor { name: name.into(), problem: error.to_string() })
+    }
+
+    /// How a tensor of weights is stored.
+    pub fn precision<T: StdError>(&self, name: &str) -> Result<Precision, FileError<T>> {
+        Ok(if self.tensor(name)?.dtype() == Dtype::F16 { Precision::Half } else { Precision::Single })
+    }
+
+    /// f32 or f16 numbers; `width` is what the last axis must be.
+    pub fn floats<T: StdError>(&self, name: &str, width: Option<usize>) -> Result<Vec<f32>, FileError<T>> {
+        let tensor = self.tensor(name)?;
+        if let Some(width) = width.filter(|width| tensor.shape().last() != Some(width)) {
+            let problem = format!("shape {:?}, the last axis should be {width}", tensor.shape());
+            return Err(FileError::Tensor { name: name.into(), problem });
+        }
+        match tensor.dtype() {
+            Dtype::F32 => {
+                let number = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+                Ok(tensor.data().chunks_exact(4).map(number).collect())
+            }
+            Dtype::F16 => {
+                let number = |b: &[u8]| f16::from_le_bytes([b[0], b[1]]).to_f32();
+                Ok(tensor.data().chunks_exact(2).map(number).collect())
+            }
+            other => Err(FileError::Tensor {
+                name: name.into(),
+                problem: format!("type {other:?}, not f32 or f16"),
+            }),
+        }
+    }
+
+    /// Whole numbers.
+    pub fn integers<T: StdError>(&self, name: &str) -> Result<Vec<u32>, FileError<T>> {
+        let tensor = self.tensor(name)?;
+        if tensor.dtype() != Dtype::U32 {
+            let problem = format!("type {:?}, not u32", tensor.dtype());
+            return Err(FileError::Tensor { name: name.into(), problem });
+        }
+        let number = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        Ok(tensor.data().chunks_exact(4).map(number).collect())
+    }
+}
