@@ -58,10 +58,7 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         for (layer, data) in group.layers.iter().enumerate() {
             let rows = data.bias.len();
             let shape = [rows, data.weights.len() / rows.max(1)];
-            push(
-                format!("group.{index}.{layer}.weights"),
-                Array::weights(&shape, &data.weights, precision),
-            );
+            push(format!("group.{index}.{layer}.weights"), Array::weights(&shape, &data.weights, precision));
             push(format!("group.{index}.{layer}.bias"), row(&data.bias));
             activations.push(match data.activation {
                 Activation::None => ActivationName::None,

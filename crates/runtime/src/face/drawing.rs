@@ -1,0 +1,507 @@
+//! A network's convolutions: an image of dense numbers grows, by nearest upsampling and 3×3 convolutions,
+//! into a map of offsets. Only pixels that some vertex can see are drawn. Start at [`Drawing`].
+//!
+//! A 3×3 convolution after nearest ×2 upsampling is four 2×2 convolutions of the small image, one for each
+//! parity of the output pixel: with kernel rows `k₀ k₁ k₂`, even output rows see `k₀` above and `k₁ + k₂`
+//! at their own row, odd ones `k₀ + k₁` and then `k₂` below; columns alike. That is 4/9 of the work.
+
+use super::stencil::{After, Places, Stencil, stride};
+use crate::dense::Kernel;
+use serde::{Deserialize, Serialize};
+
+/// Sizes of a drawing network. Defaults are those of a coarse network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawingShape {
+    /// Side of the first image, pixels.
+    pub side: usize,
+    /// Channels of the first image.
+    pub channels: usize,
+    /// Channels of all further images.
+    pub hidden: usize,
+    /// How often the image doubles; each time a convolution follows, and one more at the end.
+    pub doublings: usize,
+    /// Channels of the map: an offset, and a normal where the twin carries them.
+    pub outputs: usize,
+}
+
+impl Default for DrawingShape {
+    fn default() -> Self {
+        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3 }
+    }
+}
+
+impl DrawingShape {
+    /// The sizes of a refinement network: a map of 64×64.
+    pub fn refinement() -> Self {
+        Self { doublings: 3, ..Self::default() }
+    }
+
+    /// Side of the map, pixels.
+    pub fn map_side(&self) -> usize {
+        self.side << self.doublings
+    }
+
+    /// Numbers of the first image.
+    pub fn first_image(&self) -> usize {
+        self.side * self.side * self.channels
+    }
+
+    /// Convolutions with 3×3 kernels.
+    pub fn convolutions(&self) -> usize {
+        self.doublings + 1
+    }
+
+    /// Input channels of a convolution.
+    pub fn inputs_of(&self, convolution: usize) -> usize {
+        if convolution == 0 { self.channels } else { self.hidden }
+    }
+
+    /// Numbers of all parameters: per convolution weights `[out][in][3][3]` and bias `[out]`, then the
+    /// 1×1 convolution `[outputs][hidden]` and its bias.
+    pub fn parameter_count(&self) -> usize {
+        let convolutions: usize =
+            (0..self.convolutions()).map(|c| self.hidden * (9 * self.inputs_of(c) + 1)).sum();
+        convolutions + self.outputs * (self.hidden + 1)
+    }
+
+    /// Whether sizes are small enough to be a network of ours and not a slip or an attack.
+    pub fn is_sane(&self) -> bool {
+        let small = |size: usize, most: usize| (1..=most).contains(&size);
+        small(self.side, 64)
+            && small(self.channels, 64)
+            && small(self.hidden, 64)
+            && self.doublings <= 5
+            && self.map_side() >= 2
+            && small(self.map_side(), 512)
+            && (self.outputs == 3 || self.outputs == 6)
+    }
+
+    /// Numbers of a stored image: a frame of one pixel of zeros around it.
+    fn image_len(&self, side: usize, channels: usize) -> usize {
+        (side + 2) * (side + 2) * stride(channels)
+    }
+}
+
+/// One convolution of a drawing with its pixels.
+#[derive(Debug, Clone, PartialEq)]
+struct Stage {
+    /// Four parities after an upsampling, one stencil without.
+    forward: Vec<(Stencil, Places)>,
+    /// From derivatives by the output to derivatives by the input.
+    backward: (Stencil, Places),
+}
+
+/// The convolutions of a network and the pixels that they draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    shape: DrawingShape,
+    slope: f32,
+    stages: Vec<Stage>,
+    /// Pixels of the map that are drawn: where their features stand, and where the map has them.
+    seen: Vec<[u32; 2]>,
+    /// `[outputs][stride(hidden)]`.
+    point: Vec<f32>,
+    /// `[outputs]`.
+    point_bias: Vec<f32>,
+}
+
+/// Images of one pass: `images[0]` is the first, `images[s + 1]` the output of stage `s`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Images(pub Vec<Vec<f32>>);
+
+/// Numbers a pixel of the map: offset, normal where there is one, padding.
+pub fn map_stride(outputs: usize) -> usize {
+    outputs.next_multiple_of(4)
+}
+
+/// The frame of zeros moves every pixel by one.
+fn pixel(side: usize, stride: usize, row: usize, column: usize) -> u32 {
+    ((row * (side + 2) + column) * stride) as u32
+}
+
+impl Drawing {
+    /// Weights are zero until [`Drawing::load`]. `seen`: for every pixel of the map whether it is wanted.
+    ///
+    /// # Panics
+    /// When `seen` is not the map's size.
+    pub fn new(shape: DrawingShape, slope: f32, seen: &[bool]) -> Self {
+        let map = shape.map_side();
+        assert_eq!(seen.len(), map * map, "one answer a pixel");
+        let hidden = stride(shape.hidden);
+        let places = seen.iter().enumerate().filter(|(_, seen)| **seen);
+        let place = |(index, _): (usize, &bool)| {
+            let (row, column) = (index / map, index % map);
+            [pixel(map, hidden, row + 1, column + 1), (index * map_stride(shape.outputs)) as u32]
+        };
+        let drawn = places.map(place).collect();
+        let mut wanted = seen.to_vec();
+        let mut stages = vec![plain(&shape, &mut wanted)];
+        for convolution in (0..shape.doublings).rev() {
+            stages.push(doubling(&shape, convolution, &mut wanted));
+        }
+        stages.reverse();
+        let (point, point_bias) = (vec![0.0; shape.outputs * hidden], vec![0.0; shape.outputs]);
+        Self { shape, slope, stages, seen: drawn, point, point_bias }
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> &DrawingShape {
+        &self.shape
+    }
+
+    /// Multiply-adds of one map.
+    pub fn multiply_adds(&self) -> usize {
+        let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
+        let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
+        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.len()
+    }
+
+    /// Images for one pass, zero.
+    pub fn images(&self) -> Images {
+        let mut out = vec![vec![0.0; self.shape.image_len(self.shape.side, self.shape.channels)]];
+        for convolution in 0..self.shape.convolutions() {
+            let side = self.shape.side << (convolution + 1).min(self.shape.doublings);
+            out.push(vec![0.0; self.shape.image_len(side, self.shape.hidden)]);
+        }
+        Images(out)
+    }
+
+    /// A map, zero.
+    pub fn map(&self) -> Vec<f32> {
+        vec![0.0; self.shape.map_side().pow(2) * map_stride(self.shape.outputs)]
+    }
+
+    /// Takes parameters over, in the order of [`DrawingShape::parameter_count`]. Allocates nothing.
+    ///
+    /// # Panics
+    /// When there are not that many.
+    pub fn load(&mut self, parameters: &[f32]) {
+        assert_eq!(parameters.len(), self.shape.parameter_count(), "all parameters");
+        let hidden = self.shape.hidden;
+        let mut rest = parameters;
+        for (convolution, stage) in self.stages.iter_mut().enumerate() {
+            let inputs = self.shape.inputs_of(convolution);
+            let (weights, after) = rest.split_at(hidden * inputs * 9);
+            let (bias, after) = after.split_at(hidden);
+            rest = after;
+            let kernels = weights.as_chunks::<9>().0;
+            for (stencil, _) in &mut stage.forward {
+                stencil.bias_mut()[..hidden].copy_from_slice(bias);
+            }
+            for output in 0..hidden {
+                for input in 0..inputs {
+                    let kernel = &kernels[output * inputs + input];
+                    stage.set(output, input, kernel);
+                }
+            }
+        }
+        let lanes = stride(hidden);
+        for (row, weights) in rest[..self.shape.outputs * hidden].chunks_exact(hidden).enumerate() {
+            self.point[row * lanes..row * lanes + hidden].copy_from_slice(weights);
+        }
+        self.point_bias.copy_from_slice(&rest[self.shape.outputs * hidden..]);
+    }
+
+    /// Puts dense numbers `[side][side][channels]` into the first image.
+    pub fn fill_first(&self, numbers: &[f32], images: &mut Images) {
+        let (side, channels) = (self.shape.side, self.shape.channels);
+        let lanes = stride(channels);
+        for (index, values) in numbers.chunks_exact(channels).take(side * side).enumerate() {
+            let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
+            images.0[0][start..start + channels].copy_from_slice(values);
+        }
+    }
+
+    /// Takes dense numbers `[side][side][channels]` out of a first image.
+    pub fn take_first(&self, images: &Images, numbers: &mut [f32]) {
+        let (side, channels) = (self.shape.side, self.shape.channels);
+        let lanes = stride(channels);
+        for (index, values) in numbers.chunks_exact_mut(channels).take(side * side).enumerate() {
+            let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
+            values.copy_from_slice(&images.0[0][start..start + channels]);
+        }
+    }
+
+    /// Draws the map from the first image. All images keep what the backward pass needs.
+    pub fn forward(&self, kernel: Kernel, images: &mut Images, map: &mut [f32]) {
+        for (index, stage) in self.stages.iter().enumerate() {
+            let (before, after) = images.0.split_at_mut(index + 1);
+            for (stencil, places) in &stage.forward {
+                stencil.apply(kernel, &before[index], places, &mut after[0], After::Leaky(self.slope));
+            }
+        }
+        let features = images.0.last().expect("there are images");
+        let (outputs, wide) = (self.shape.outputs, map_stride(self.shape.outputs));
+        for &[from, to] in &self.seen {
+            let own = &features[from as usize..];
+            let out = &mut map[to as usize..to as usize + wide];
+            for (output, slot) in out[..outputs].iter_mut().enumerate() {
+                *slot = self.point_bias[output] + dot(self.point_row(output), own);
+            }
+        }
+    }
+
+    fn point_row(&self, output: usize) -> &[f32] {
+        let lanes = stride(self.shape.hidden);
+        &self.point[output * lanes..(output + 1) * lanes]
+    }
+
+    /// From derivatives by the map to derivatives by the first image. `slopes`: images of derivatives, zero
+    /// at pixels that this drawing does not see (as [`Drawing::images`] gives them).
+    pub fn backward(&self, kernel: Kernel, images: &Images, by_map: &[f32], slopes: &mut Images) {
+        let lanes = stride(self.shape.hidden);
+        let (features, last) =
+            (images.0.last().expect("there are images"), slopes.0.last_mut().expect("as many slopes"));
+        for &[from, to] in &self.seen {
+            let out = &mut last[from as usize..from as usize + lanes];
+            out.fill(0.0);
+            for output in 0..self.shape.outputs {
+                let slope = by_map[to as usize + output];
+                out.iter_mut().zip(self.point_row(output)).for_each(|(sum, w)| *sum += w * slope);
+            }
+            let own = &features[from as usize..from as usize + lanes];
+            out.iter_mut().zip(own).for_each(|(d, y)| *d *= if *y > 0.0 { 1.0 } else { self.slope });
+        }
+        for (index, stage) in self.stages.iter().enumerate().rev() {
+            let (before, after) = slopes.0.split_at_mut(index + 1);
+            let (stencil, places) = &stage.backward;
+            stencil.apply(
+                kernel,
+                &after[0],
+                places,
+                &mut before[index],
+                After::Slope(self.slope, &images.0[index]),
+            );
+        }
+    }
+
+    /// After [`Drawing::backward`]: adds the derivatives by all parameters, as the stencils have them.
+    pub fn accumulate(
+        &self,
+        kernel: Kernel,
+        images: &Images,
+        by_map: &[f32],
+        slopes: &Images,
+        sums: &mut DrawingSums,
+    ) {
+        let mut own = sums.stencils.iter_mut();
+        for (index, stage) in self.stages.iter().enumerate() {
+            for ((stencil, places), (weights, bias)) in stage.forward.iter().zip(own.by_ref()) {
+                stencil.accumulate(kernel, &images.0[index], places, &slopes.0[index + 1], weights, bias);
+            }
+        }
+        let features = images.0.last().expect("there are images");
+        let lanes = stride(self.shape.hidden);
+        for &[from, to] in &self.seen {
+            let own = &features[from as usize..from as usize + lanes];
+            for (output, row) in sums.point.chunks_exact_mut(lanes).enumerate() {
+                let slope = by_map[to as usize + output];
+                row.iter_mut().zip(own).for_each(|(sum, y)| *sum += y * slope);
+                sums.point_bias[output] += slope;
+            }
+        }
+    }
+
+    /// Sums for [`Drawing::accumulate`], zero.
+    pub fn sums(&self) -> DrawingSums {
+        let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
+        let zero = |(s, _): &(Stencil, Places)| (vec![0.0; s.weights().len()], vec![0.0; s.outputs()]);
+        DrawingSums {
+            stencils: stencils.map(zero).collect(),
+            point: vec![0.0; self.point.len()],
+            point_bias: vec![0.0; self.point_bias.len()],
+        }
+    }
+
+    /// Derivatives by all parameters in their order, from those by the stencils.
+    ///
+    /// # Panics
+    /// When `out` is not as long as there are parameters.
+    pub fn fold(&self, sums: &DrawingSums, out: &mut [f32]) {
+        assert_eq!(out.len(), self.shape.parameter_count(), "all parameters");
+        out.fill(0.0);
+        let hidden = self.shape.hidden;
+        let mut own = sums.stencils.iter();
+        let mut rest = out;
+        for (index, stage) in self.stages.iter().enumerate() {
+            let inputs = self.shape.inputs_of(index);
+            let (weights, after) = rest.split_at_mut(hidden * inputs * 9);
+            let (bias, after) = after.split_at_mut(hidden);
+            rest = after;
+            let kernels = weights.as_chunks_mut::<9>().0;
+            let doubled = stage.forward.len() == 4;
+            for (parity, ((stencil, _), (by_weights, by_bias))) in
+                stage.forward.iter().zip(own.by_ref()).enumerate()
+            {
+                bias.iter_mut().zip(by_bias).for_each(|(sum, d)| *sum += d);
+                for tap in 0..stencil.taps().len() {
+                    for input in 0..inputs {
+                        for output in 0..hidden {
+                            let slope = by_weights[stencil.place(tap, input, output)];
+                            spread(doubled, parity, tap, slope, &mut kernels[output * inputs + input]);
+                        }
+                    }
+                }
+            }
+        }
+        let lanes = stride(hidden);
+        let (weights, bias) = rest.split_at_mut(self.shape.outputs * hidden);
+        for (row, own) in weights.chunks_exact_mut(hidden).zip(sums.point.chunks_exact(lanes)) {
+            row.copy_from_slice(&own[..hidden]);
+        }
+        bias.copy_from_slice(&sums.point_bias);
+    }
+}
+
+/// Derivatives by the weights of all stencils.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawingSums {
+    /// Weights and bias of every stencil, stage by stage.
+    stencils: Vec<(Vec<f32>, Vec<f32>)>,
+    point: Vec<f32>,
+    point_bias: Vec<f32>,
+}
+
+impl DrawingSums {
+    fn arrays(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
+        let stencils = self.stencils.iter_mut().flat_map(|(weights, bias)| [weights, bias]);
+        stencils.chain([&mut self.point, &mut self.point_bias])
+    }
+
+    /// Back to zero.
+    pub fn clear(&mut self) {
+        self.arrays().for_each(|array| array.fill(0.0));
+    }
+
+    /// Adds other sums of the same drawing.
+    pub fn add(&mut self, other: &Self) {
+        let others = other.stencils.iter().flat_map(|(weights, bias)| [weights, bias]);
+        let others = others.chain([&other.point, &other.point_bias]);
+        for (own, other) in self.arrays().zip(others) {
+            own.iter_mut().zip(other).for_each(|(a, b)| *a += b);
+        }
+    }
+}
+
+/// Sixteen products at a time: the compiler makes vector code of it.
+fn dot(weights: &[f32], values: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    for (w, v) in weights.as_chunks::<8>().0.iter().zip(values.as_chunks::<8>().0) {
+        sums.iter_mut().zip(w.iter().zip(v)).for_each(|(sum, (w, v))| *sum += w * v);
+    }
+    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
+}
+
+/// Kernel rows (or columns) that an output of a parity sees through its first and second tap.
+const PARITY_ROWS: [[&[usize]; 2]; 2] = [[&[0], &[1, 2]], [&[0, 1], &[2]]];
+/// Kernel rows by which one small pixel reaches the four output rows around it.
+const REACHED_ROWS: [&[usize]; 4] = [&[2], &[1, 2], &[0, 1], &[0]];
+
+/// Adds the derivative by a stencil's weight to the 3×3 kernel that it was made of.
+fn spread(doubled: bool, parity: usize, tap: usize, slope: f32, kernel: &mut [f32; 9]) {
+    if !doubled {
+        kernel[tap] += slope;
+        return;
+    }
+    for row in PARITY_ROWS[parity / 2][tap / 2] {
+        for column in PARITY_ROWS[parity % 2][tap % 2] {
+            kernel[row * 3 + column] += slope;
+        }
+    }
+}
+
+impl Stage {
+    /// Takes one 3×3 kernel over.
+    fn set(&mut self, output: usize, input: usize, kernel: &[f32; 9]) {
+        let sum = |rows: &[usize], columns: &[usize]| -> f32 {
+            rows.iter().map(|row| columns.iter().map(|column| kernel[row * 3 + column]).sum::<f32>()).sum()
+        };
+        if self.forward.len() == 1 {
+            for tap in 0..9 {
+                self.forward[0].0.set(tap, input, output, kernel[tap]);
+                // Backwards the kernel is turned by half a turn.
+                self.backward.0.set(8 - tap, output, input, kernel[tap]);
+            }
+            return;
+        }
+        for (parity, (stencil, _)) in self.forward.iter_mut().enumerate() {
+            for tap in 0..4 {
+                let weight = sum(PARITY_ROWS[parity / 2][tap / 2], PARITY_ROWS[parity % 2][tap % 2]);
+                stencil.set(tap, input, output, weight);
+            }
+        }
+        for tap in 0..16 {
+            let weight = sum(REACHED_ROWS[tap / 4], REACHED_ROWS[tap % 4]);
+            self.backward.0.set(tap, output, input, weight);
+        }
+    }
+}
+
+/// Taps of a square window whose corner is the place itself.
+fn window(size: usize, side: usize, stride: usize) -> Vec<u32> {
+    (0..size * size).map(|tap| pixel(side, stride, tap / size, tap % size)).collect()
+}
+
+/// The last convolution, at the map's size. `wanted` becomes what it reads.
+fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
+    let side = shape.map_side();
+    let inputs = shape.inputs_of(shape.doublings);
+    let (from, to) = (stride(inputs), stride(shape.hidden));
+    let mut read = vec![false; side * side];
+    let mut forward = Vec::new();
+    for index in (0..side * side).filter(|index| wanted[*index]) {
+        let (row, column) = (index / side, index % side);
+        forward.push([pixel(side, from, row, column), pixel(side, to, row + 1, column + 1)]);
+        for near_row in row.saturating_sub(1)..=(row + 1).min(side - 1) {
+            for near_column in column.saturating_sub(1)..=(column + 1).min(side - 1) {
+                read[near_row * side + near_column] = true;
+            }
+        }
+    }
+    let mut backward = Vec::new();
+    for index in (0..side * side).filter(|index| read[*index]) {
+        let (row, column) = (index / side, index % side);
+        backward.push([pixel(side, to, row, column), pixel(side, from, row + 1, column + 1)]);
+    }
+    *wanted = read;
+    Stage {
+        forward: vec![(Stencil::new(window(3, side, from), inputs, shape.hidden), Places::new(forward))],
+        backward: (Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward)),
+    }
+}
+
+/// A doubling and the convolution after it. `wanted`, at the doubled size, becomes what it reads.
+fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) -> Stage {
+    let small = shape.side << convolution;
+    let large = 2 * small;
+    let inputs = shape.inputs_of(convolution);
+    let (from, to) = (stride(inputs), stride(shape.hidden));
+    let mut read = vec![false; small * small];
+    let mut forward: [Vec<[u32; 2]>; 4] = Default::default();
+    for index in (0..large * large).filter(|index| wanted[*index]) {
+        let (row, column) = (index / large, index % large);
+        let (first_row, first_column) = (row / 2 + row % 2, column / 2 + column % 2);
+        let place = [pixel(small, from, first_row, first_column), pixel(large, to, row + 1, column + 1)];
+        forward[row % 2 * 2 + column % 2].push(place);
+        for tap in 0..4 {
+            // In framed coordinates a pixel is one further.
+            let (row, column) = (first_row + tap / 2, first_column + tap % 2);
+            if (1..=small).contains(&row) && (1..=small).contains(&column) {
+                read[(row - 1) * small + column - 1] = true;
+            }
+        }
+    }
+    let mut backward = Vec::new();
+    for index in (0..small * small).filter(|index| read[*index]) {
+        let (row, column) = (index / small, index % small);
+        backward.push([pixel(large, to, 2 * row, 2 * column), pixel(small, from, row + 1, column + 1)]);
+    }
+    *wanted = read;
+    let parity = |pairs: Vec<[u32; 2]>| {
+        (Stencil::new(window(2, small, from), inputs, shape.hidden), Places::new(pairs))
+    };
+    Stage {
+        forward: forward.map(parity).into(),
+        backward: (Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward)),
+    }
+}

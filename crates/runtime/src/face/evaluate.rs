@@ -1,0 +1,256 @@
+//! Evaluation of a face twin without allocating: networks on one thread or several, then rigid segments,
+//! then the head's motion.
+
+use super::drawing::{DrawingShape, Images, map_stride};
+use super::frame::{Motion, see};
+use super::rigid::RigidFit;
+use super::stencil::reference::leaky;
+use super::{FaceError, FaceTwin, LEAK, Stage, sample};
+use crate::dense::Kernel;
+use crate::workers::Workers;
+use std::sync::{Mutex, PoisonError};
+use understudy_core::Vec3;
+
+/// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
+pub struct Workspace {
+    kernel: Kernel,
+    shares: Vec<Mutex<Share>>,
+    frame: [Vec<f32>; 2],
+    /// Points that a rigid segment follows: at rest and now.
+    followed: [Vec<Vec3>; 2],
+    normals: Vec<Vec3>,
+    pub(super) motion: Motion,
+}
+
+/// What one task does: some networks, with the memory that they share.
+struct Share {
+    nets: Vec<usize>,
+    buffers: [Vec<f32>; 2],
+    /// One set of images a shape: the frame of zeros is in the same place for all drawings of a shape.
+    images: Vec<(DrawingShape, Images, Vec<f32>)>,
+    /// Offsets of the vertices of all its networks, one after another; then normals, where there are some.
+    offsets: Vec<Vec3>,
+    normals: Vec<Vec3>,
+}
+
+impl Workspace {
+    /// For one pose at a time, in `tasks` shares of about equal work.
+    pub fn new(twin: &FaceTwin, tasks: usize) -> Self {
+        Self::with_stages(twin, tasks, &[Stage::Coarse, Stage::Refinement])
+    }
+
+    /// Without the refinement networks: the coarse twin that the paper compares with.
+    pub fn coarse(twin: &FaceTwin, tasks: usize) -> Self {
+        Self::with_stages(twin, tasks, &[Stage::Coarse])
+    }
+
+    fn with_stages(twin: &FaceTwin, tasks: usize, stages: &[Stage]) -> Self {
+        let wanted = |net: &usize| stages.contains(&twin.parts.nets[*net].stage);
+        let mut order: Vec<usize> = (0..twin.nets.len()).filter(wanted).collect();
+        let work = |net: usize| twin.nets[net].multiply_adds() + 50 * twin.parts.nets[net].vertices.len();
+        // The heaviest first, each to the share that has least to do.
+        order.sort_by_key(|net| (std::cmp::Reverse(work(*net)), *net));
+        let mut shares: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); tasks.max(1)];
+        for net in order {
+            let lightest = shares.iter_mut().min_by_key(|(load, _)| *load).expect("at least one share");
+            lightest.0 += work(net);
+            lightest.1.push(net);
+        }
+        let shares = shares.into_iter().map(|(_, nets)| Mutex::new(Share::new(twin, nets))).collect();
+        let frame_len = twin.frame.as_ref().map_or(0, |frame| frame.buffer_len());
+        let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
+        let normals = if twin.with_normals { twin.vertex_count() } else { 0 };
+        Self {
+            kernel: Kernel::detect(),
+            shares,
+            frame: [vec![0.0; frame_len], vec![0.0; frame_len]],
+            followed: [vec![Vec3::ZERO; most], vec![Vec3::ZERO; most]],
+            normals: vec![Vec3::ZERO; normals],
+            motion: Motion::STILL,
+        }
+    }
+
+    /// Uses another kernel than the fastest: the reference, for tests.
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
+    }
+}
+
+impl FaceTwin {
+    /// Moves the vertices for one pose. `controls`: as the header lists them. `out`: `[V]` cm.
+    pub fn evaluate(
+        &self,
+        controls: &[f32],
+        workspace: &mut Workspace,
+        workers: Option<&Workers>,
+        out: &mut [Vec3],
+    ) -> Result<(), FaceError> {
+        self.check_pose(controls, out.len())?;
+        let Workspace { kernel, shares, frame, followed, normals, motion } = workspace;
+        let (kernel, shares) = (*kernel, &*shares);
+        let job = |task: usize| {
+            let mut share = shares[task].lock().unwrap_or_else(PoisonError::into_inner);
+            share.evaluate(self, kernel, controls);
+        };
+        match workers {
+            Some(workers) => workers.run(shares.len(), &job),
+            None => (0..shares.len()).for_each(job),
+        }
+        out.copy_from_slice(self.parts.mesh.positions());
+        normals.copy_from_slice(&self.rest_normals);
+        for share in shares {
+            let share = share.lock().unwrap_or_else(PoisonError::into_inner);
+            let vertices = share.nets.iter().flat_map(|net| &self.parts.nets[*net].vertices);
+            for (place, &vertex) in vertices.enumerate() {
+                out[vertex as usize] += share.offsets[place];
+                if self.with_normals {
+                    normals[vertex as usize] += share.normals[place];
+                }
+            }
+        }
+        self.move_rigid(followed, out, normals);
+        *motion = match (&self.frame, &self.parts.frame) {
+            (Some(net), Some(parts)) => net.evaluate(kernel, parts, controls, frame),
+            _ => Motion::STILL,
+        };
+        if self.frame.is_some() {
+            motion.apply(out);
+            let rotation = motion.rotation.as_mat3();
+            normals.iter_mut().for_each(|n| *n = rotation * *n);
+        }
+        Ok(())
+    }
+
+    /// Unit vertex normals of the pose that was evaluated last: from the maps where they carry normals,
+    /// else from the faces around each vertex.
+    ///
+    /// # Errors
+    /// When an array has another length than the vertices.
+    pub fn normals(
+        &self,
+        workspace: &Workspace,
+        vertices: &[Vec3],
+        out: &mut [Vec3],
+    ) -> Result<(), FaceError> {
+        for got in [vertices.len(), out.len()] {
+            if got != self.vertex_count() {
+                return Err(FaceError::Count { what: "vertices".into(), got, want: self.vertex_count() });
+            }
+        }
+        if self.with_normals {
+            for (out, normal) in out.iter_mut().zip(&workspace.normals) {
+                *out = normal.normalize_or_zero();
+            }
+        } else {
+            understudy_core::normals::vertex_normals_into(self.parts.mesh.faces(), vertices, out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_pose(&self, controls: &[f32], vertices: usize) -> Result<(), FaceError> {
+        let count = |what: &str, got: usize, want: usize| {
+            if got == want { Ok(()) } else { Err(FaceError::Count { what: what.into(), got, want }) }
+        };
+        count("controls of the pose", controls.len(), self.control_count())?;
+        count("vertices", vertices, self.vertex_count())?;
+        match controls.iter().position(|c| !c.is_finite()) {
+            Some(index) => Err(FaceError::NonFinite { what: "controls of the pose".into(), index }),
+            None => Ok(()),
+        }
+    }
+
+    fn move_rigid(&self, followed: &mut [Vec<Vec3>; 2], out: &mut [Vec3], normals: &mut [Vec3]) {
+        let rest = self.parts.mesh.positions();
+        for segment in &self.parts.rigid {
+            let fit = self.fit(segment, followed, out);
+            let rotation = fit.rotation.as_mat3();
+            for &vertex in &segment.vertices {
+                let vertex = vertex as usize;
+                out[vertex] = fit.apply(rest[vertex]);
+                if self.with_normals {
+                    normals[vertex] = rotation * self.rest_normals[vertex];
+                }
+            }
+        }
+    }
+
+    /// The motion of a rigid segment, from the vertices that it follows.
+    pub(super) fn fit(
+        &self,
+        segment: &super::RigidParts,
+        followed: &mut [Vec<Vec3>; 2],
+        vertices: &[Vec3],
+    ) -> RigidFit {
+        let rest = self.parts.mesh.positions();
+        let count = segment.follows.len();
+        let [at_rest, now] = followed;
+        for (slot, vertex) in segment.follows.iter().enumerate() {
+            at_rest[slot] = rest[*vertex as usize];
+            now[slot] = vertices[*vertex as usize];
+        }
+        RigidFit::new(&at_rest[..count], &now[..count])
+    }
+}
+
+impl Share {
+    fn new(twin: &FaceTwin, nets: Vec<usize>) -> Self {
+        let members = || nets.iter().map(|net| &twin.nets[*net]);
+        let layers = members().flat_map(|net| &net.layers);
+        let widest = layers.map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0);
+        let mut images: Vec<(DrawingShape, Images, Vec<f32>)> = Vec::new();
+        for (drawing, _) in members().filter_map(|net| net.map.as_ref()) {
+            if !images.iter().any(|(shape, ..)| shape == drawing.shape()) {
+                images.push((*drawing.shape(), drawing.images(), drawing.map()));
+            }
+        }
+        let vertices = nets.iter().map(|net| twin.parts.nets[*net].vertices.len()).sum();
+        let normals = if twin.with_normals { vertices } else { 0 };
+        Self {
+            buffers: [vec![0.0; widest], vec![0.0; widest]],
+            images,
+            offsets: vec![Vec3::ZERO; vertices],
+            normals: vec![Vec3::ZERO; normals],
+            nets,
+        }
+    }
+
+    fn evaluate(&mut self, twin: &FaceTwin, kernel: Kernel, controls: &[f32]) {
+        let mut first = 0;
+        for &index in &self.nets {
+            let (net, parts) = (&twin.nets[index], &twin.parts.nets[index]);
+            let [front, back] = &mut self.buffers;
+            see(controls, &parts.inputs, &parts.mean, &parts.scale, front);
+            let (mut read, mut write) = (front, back);
+            for (layer, dense) in net.layers.iter().enumerate() {
+                dense.apply(kernel, read, write);
+                if net.map.is_some() || layer + 1 < net.layers.len() {
+                    write[..dense.rows()].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
+                }
+                std::mem::swap(&mut read, &mut write);
+            }
+            let range = first..first + parts.vertices.len();
+            let offsets = &mut self.offsets[range.clone()];
+            match &net.map {
+                None => {
+                    for (offset, three) in offsets.iter_mut().zip(read.chunks_exact(3)) {
+                        *offset = Vec3::from_slice(three);
+                    }
+                }
+                Some((drawing, looks)) => {
+                    let shape = drawing.shape();
+                    let (_, images, map) =
+                        self.images.iter_mut().find(|(s, ..)| s == shape).expect("made for these networks");
+                    drawing.fill_first(read, images);
+                    drawing.forward(kernel, images, map);
+                    let (side, outputs) = (shape.map_side(), shape.outputs);
+                    sample::gather(map, side, outputs, 0, looks, offsets);
+                    if map_stride(outputs) > 4 {
+                        sample::gather(map, side, outputs, 3, looks, &mut self.normals[range.clone()]);
+                    }
+                }
+            }
+            first = range.end;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The file of a face twin, inside the [`crate::container`] of all twins.
+//!
+//! Metadata: `method` is `face`, `header` is [`FaceHeader`] as JSON, `structure` lists networks, rigid
+//! segments, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
+//! (the largest u32 stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
+//! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
+//! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32) and
+//! `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network, `frame.pivot`.
+
+use super::drawing::DrawingShape;
+use super::{
+    DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, FrameParts, MapParts, NetParts, RigidParts, Stage,
+};
+use crate::container::{Array, Opened, write};
+use crate::dense::Precision;
+use serde::{Deserialize, Serialize};
+use understudy_core::{Face, Mesh, MeshParts, Segments, Vec2, Vec3};
+
+/// Why a file is not a face twin that we can load.
+pub type FileError = crate::container::FileError<FaceError>;
+
+/// The name of the method in the file.
+pub const METHOD: &str = "face";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Structure {
+    segments: Vec<String>,
+    nets: Vec<NetHeader>,
+    rigid: Vec<String>,
+    /// Layers of the frame network.
+    frame: Option<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetHeader {
+    name: String,
+    stage: Stage,
+    layers: usize,
+    map: Option<DrawingShape>,
+}
+
+/// Arrays under construction.
+struct Writer {
+    arrays: Vec<(String, Array)>,
+    precision: Precision,
+}
+
+impl Writer {
+    fn push(&mut self, name: String, array: Array) {
+        self.arrays.push((name, array));
+    }
+
+    fn row(&mut self, name: String, numbers: &[f32]) {
+        self.push(name, Array::floats(&[numbers.len()], numbers.iter().copied()));
+    }
+
+    fn list(&mut self, name: String, numbers: &[u32]) {
+        self.push(name, Array::integers(numbers.iter().copied()));
+    }
+
+    fn pairs(&mut self, name: String, pairs: &[Vec2]) {
+        self.push(name, Array::floats(&[pairs.len(), 2], pairs.iter().flat_map(|p| p.to_array())));
+    }
+
+    fn layers(&mut self, name: &str, layers: &[DenseParts]) {
+        for (index, layer) in layers.iter().enumerate() {
+            let rows = layer.bias.len();
+            let shape = [rows, layer.weights.len() / rows.max(1)];
+            let weights = Array::weights(&shape, &layer.weights, self.precision);
+            self.push(format!("{name}.{index}.weights"), weights);
+            self.row(format!("{name}.{index}.bias"), &layer.bias);
+        }
+    }
+
+    fn mesh(&mut self, mesh: &Mesh) {
+        let positions = mesh.positions().iter().flat_map(|v| v.to_array());
+        self.push("mesh.positions".into(), Array::floats(&[mesh.vertex_count(), 3], positions));
+        for (name, faces) in [("mesh.faces", mesh.faces()), ("mesh.face_uvs", mesh.face_uvs())] {
+            self.push(name.into(), Array::integers(faces.iter().flat_map(|face| face.raw())));
+        }
+        self.pairs("mesh.uvs".into(), mesh.uvs());
+        self.list("mesh.segments".into(), &mesh.segments().of_vertex);
+    }
+}
+
+/// The bytes of a file. Same twin, same bytes.
+pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, FileError> {
+    let mut writer = Writer { arrays: Vec::new(), precision };
+    writer.mesh(&parts.mesh);
+    let mut nets = Vec::new();
+    for (index, net) in parts.nets.iter().enumerate() {
+        let name = format!("net.{index}");
+        writer.list(format!("{name}.vertices"), &net.vertices);
+        writer.list(format!("{name}.inputs"), &net.inputs);
+        writer.row(format!("{name}.mean"), &net.mean);
+        writer.row(format!("{name}.scale"), &net.scale);
+        writer.layers(&name, &net.dense);
+        if let Some(map) = &net.map {
+            let parameters = Array::weights(&[map.parameters.len()], &map.parameters, precision);
+            writer.push(format!("{name}.parameters"), parameters);
+            writer.pairs(format!("{name}.coordinates"), &map.coordinates);
+        }
+        nets.push(NetHeader {
+            name: net.name.clone(),
+            stage: net.stage,
+            layers: net.dense.len(),
+            map: net.map.as_ref().map(|map| map.shape),
+        });
+    }
+    for (index, segment) in parts.rigid.iter().enumerate() {
+        writer.list(format!("rigid.{index}.vertices"), &segment.vertices);
+        writer.list(format!("rigid.{index}.follows"), &segment.follows);
+    }
+    if let Some(frame) = &parts.frame {
+        writer.row("frame.pivot".into(), &frame.pivot.to_array());
+        writer.list("frame.inputs".into(), &frame.inputs);
+        writer.row("frame.mean".into(), &frame.mean);
+        writer.row("frame.scale".into(), &frame.scale);
+        writer.layers("frame", &frame.layers);
+    }
+    let structure = Structure {
+        segments: parts.mesh.segments().names.clone(),
+        nets,
+        rigid: parts.rigid.iter().map(|segment| segment.name.clone()).collect(),
+        frame: parts.frame.as_ref().map(|frame| frame.layers.len()),
+    };
+    let json = |error: serde_json::Error| FileError::Kind(error.to_string());
+    let header = serde_json::to_string(&parts.header).map_err(json)?;
+    let structure = serde_json::to_string(&structure).map_err(json)?;
+    write(METHOD, &[("header", header), ("structure", structure)], &writer.arrays)
+}
+
+/// Reads a twin and checks everything about it. Weights stay in the precision of the file.
+pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
+    let file = Opened::parse(bytes, METHOD, &["header", "structure"])?;
+    let header: FaceHeader = file.json("header")?;
+    let structure: Structure = file.json("structure")?;
+    let mesh = mesh(&file, structure.segments)?;
+    let mut precision = Precision::Single;
+    let mut nets = Vec::new();
+    for (index, net) in structure.nets.into_iter().enumerate() {
+        let name = format!("net.{index}");
+        let map = match net.map {
+            None => None,
+            Some(shape) => Some(MapParts {
+                shape,
+                parameters: file.floats(&format!("{name}.parameters"), None)?,
+                coordinates: pairs(&file, &format!("{name}.coordinates"))?,
+            }),
+        };
+        nets.push(NetParts {
+            name: net.name,
+            stage: net.stage,
+            vertices: file.integers(&format!("{name}.vertices"))?,
+            inputs: file.integers(&format!("{name}.inputs"))?,
+            mean: file.floats(&format!("{name}.mean"), None)?,
+            scale: file.floats(&format!("{name}.scale"), None)?,
+            dense: layers(&file, &name, net.layers, &mut precision)?,
+            map,
+        });
+    }
+    let mut rigid = Vec::new();
+    for (index, name) in structure.rigid.into_iter().enumerate() {
+        let vertices = file.integers(&format!("rigid.{index}.vertices"))?;
+        rigid.push(RigidParts { name, vertices, follows: file.integers(&format!("rigid.{index}.follows"))? });
+    }
+    let frame = match structure.frame {
+        None => None,
+        Some(count) => {
+            let pivot = file.floats("frame.pivot", Some(3))?;
+            Some(FrameParts {
+                pivot: Vec3::new(pivot[0], pivot[1], pivot[2]),
+                inputs: file.integers("frame.inputs")?,
+                mean: file.floats("frame.mean", None)?,
+                scale: file.floats("frame.scale", None)?,
+                layers: layers(&file, "frame", count, &mut precision)?,
+            })
+        }
+    };
+    Ok(FaceTwin::new(FaceParts { header, mesh, frame, nets, rigid }, precision)?)
+}
+
+fn layers(
+    file: &Opened<'_>,
+    name: &str,
+    count: usize,
+    precision: &mut Precision,
+) -> Result<Vec<DenseParts>, FileError> {
+    let mut out = Vec::new();
+    for index in 0..count {
+        let weights = format!("{name}.{index}.weights");
+        if file.precision(&weights)? == Precision::Half {
+            *precision = Precision::Half;
+        }
+        let bias = file.floats(&format!("{name}.{index}.bias"), None)?;
+        out.push(DenseParts { weights: file.floats(&weights, None)?, bias });
+    }
+    Ok(out)
+}
+
+fn pairs(file: &Opened<'_>, name: &str) -> Result<Vec<Vec2>, FileError> {
+    Ok(file.floats(name, Some(2))?.chunks_exact(2).map(Vec2::from_slice).collect())
+}
+
+fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, FileError> {
+    let faces = |name: &str| -> Result<Vec<Face>, FileError> {
+        let face = |c: &[u32; 4]| match c[3] {
+            Face::NONE => Face::triangle(c[0], c[1], c[2]),
+            last => Face::quad(c[0], c[1], c[2], last),
+        };
+        Ok(file.integers(name)?.as_chunks::<4>().0.iter().map(face).collect())
+    };
+    let positions = file.floats("mesh.positions", Some(3))?;
+    let parts = MeshParts {
+        positions: positions.chunks_exact(3).map(Vec3::from_slice).collect(),
+        faces: faces("mesh.faces")?,
+        uvs: pairs(file, "mesh.uvs")?,
+        face_uvs: faces("mesh.face_uvs")?,
+        segments: Segments { names, of_vertex: file.integers("mesh.segments")? },
+    };
+    parts.build().map_err(|error| FileError::Tensor { name: "mesh".into(), problem: error.to_string() })
+}

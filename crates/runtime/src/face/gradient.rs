@@ -1,0 +1,281 @@
+//! The derivative of a face twin by its controls: from `∂L/∂V` to `∂L/∂p`, by hand, without allocating.
+//! Inverse kinematics and capture walk along it.
+
+use super::drawing::{Drawing, Images};
+use super::frame::{Motion, see};
+use super::stencil::reference::leaky;
+use super::{DenseParts, FaceError, FaceTwin, LEAK, sample};
+use crate::dense::{Activation, Kernel, Layer};
+use understudy_core::{DMat3, DVec3, Vec3};
+
+/// Memory for one forward and backward pass, made once. Belongs to the twin that it was made for.
+pub struct GradientSpace {
+    kernel: Kernel,
+    nets: Vec<NetTape>,
+    frame: Option<Chain>,
+    motion: Motion,
+    followed: [Vec<Vec3>; 2],
+    by_followed: Vec<DVec3>,
+    /// Vertices before the head's motion, and derivatives by them.
+    local: Vec<Vec3>,
+    slopes: Vec<Vec3>,
+}
+
+/// What one network remembers.
+struct NetTape {
+    dense: Chain,
+    drawing: Option<Tape>,
+    offsets: Vec<Vec3>,
+    slopes: Vec<Vec3>,
+}
+
+struct Tape {
+    images: Images,
+    slopes: Images,
+    map: Vec<f32>,
+    by_map: Vec<f32>,
+}
+
+/// Dense layers with what their reverse needs.
+struct Chain {
+    transposed: Vec<Layer>,
+    /// `outputs[0]` are the inputs.
+    outputs: Vec<Vec<f32>>,
+    slopes: Vec<Vec<f32>>,
+}
+
+/// What stands between the layers of a chain.
+#[derive(Clone, Copy, PartialEq)]
+enum Between {
+    Tanh,
+    /// After the last layer too?
+    Leaky(bool),
+}
+
+impl Chain {
+    fn new(twin: &FaceTwin, name: &str, parts: &[DenseParts], inputs: usize) -> Result<Self, FaceError> {
+        let mut columns = inputs;
+        let mut chain = Self { transposed: Vec::new(), outputs: Vec::new(), slopes: Vec::new() };
+        let padded = |size: usize| size.next_multiple_of(crate::dense::PANEL);
+        chain.outputs.push(vec![0.0; padded(inputs)]);
+        chain.slopes.push(vec![0.0; padded(inputs)]);
+        for (layer, data) in parts.iter().enumerate() {
+            let rows = data.bias.len();
+            let mut turned = vec![0.0; data.weights.len()];
+            for row in 0..rows {
+                for column in 0..columns {
+                    turned[column * rows + row] = data.weights[row * columns + column];
+                }
+            }
+            let zero = vec![0.0; columns];
+            let packed = Layer::pack(&turned, &zero, rows, Activation::None, twin.precision)
+                .map_err(|error| FaceError::Layer { network: name.into(), layer, error })?;
+            chain.transposed.push(packed);
+            chain.outputs.push(vec![0.0; padded(rows)]);
+            chain.slopes.push(vec![0.0; padded(rows)]);
+            columns = rows;
+        }
+        Ok(chain)
+    }
+
+    fn forward(&mut self, kernel: Kernel, layers: &[Layer], between: Between) {
+        for (index, layer) in layers.iter().enumerate() {
+            let (before, after) = self.outputs.split_at_mut(index + 1);
+            layer.apply(kernel, &before[index], &mut after[0]);
+            let last = index + 1 == layers.len();
+            // tanh is part of the packed layer.
+            if between == Between::Leaky(true) || (between == Between::Leaky(false) && !last) {
+                after[0].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
+            }
+        }
+    }
+
+    /// From the last of `slopes` (before its rectifier, where it has one) to the first.
+    fn backward(&mut self, kernel: Kernel, between: Between) {
+        for index in (0..self.transposed.len()).rev() {
+            let (before, after) = self.slopes.split_at_mut(index + 1);
+            let (own, layer) = (&mut before[index], &self.transposed[index]);
+            layer.apply(kernel, &after[0], own);
+            if index > 0 {
+                for (slope, y) in own.iter_mut().zip(&self.outputs[index]) {
+                    *slope *= match between {
+                        Between::Tanh => 1.0 - y * y,
+                        Between::Leaky(_) if *y > 0.0 => 1.0,
+                        Between::Leaky(_) => LEAK,
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl GradientSpace {
+    /// Memory for a twin.
+    pub fn new(twin: &FaceTwin) -> Result<Self, FaceError> {
+        let tape = |drawing: &Drawing| Tape {
+            images: drawing.images(),
+            slopes: drawing.images(),
+            map: drawing.map(),
+            by_map: drawing.map(),
+        };
+        let net = |(net, parts): (&super::Net, &super::NetParts)| {
+            Ok(NetTape {
+                dense: Chain::new(twin, &parts.name, &parts.dense, parts.inputs.len())?,
+                drawing: net.map.as_ref().map(|(drawing, _)| tape(drawing)),
+                offsets: vec![Vec3::ZERO; parts.vertices.len()],
+                slopes: vec![Vec3::ZERO; parts.vertices.len()],
+            })
+        };
+        let frame = match &twin.parts.frame {
+            Some(parts) => Some(Chain::new(twin, "frame", &parts.layers, parts.inputs.len())?),
+            None => None,
+        };
+        let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
+        let points = || vec![Vec3::ZERO; most];
+        Ok(Self {
+            kernel: Kernel::detect(),
+            nets: twin.nets.iter().zip(&twin.parts.nets).map(net).collect::<Result<_, FaceError>>()?,
+            frame,
+            motion: Motion::STILL,
+            followed: [points(), points()],
+            by_followed: vec![DVec3::ZERO; most],
+            local: vec![Vec3::ZERO; twin.vertex_count()],
+            slopes: vec![Vec3::ZERO; twin.vertex_count()],
+        })
+    }
+}
+
+impl FaceTwin {
+    /// Moves the vertices and remembers what [`FaceTwin::backward`] needs.
+    pub fn forward(
+        &self,
+        controls: &[f32],
+        space: &mut GradientSpace,
+        out: &mut [Vec3],
+    ) -> Result<(), FaceError> {
+        self.check_pose(controls, out.len())?;
+        let rest = self.parts.mesh.positions();
+        out.copy_from_slice(rest);
+        let kernel = space.kernel;
+        for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
+            see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut tape.dense.outputs[0]);
+            tape.dense.forward(kernel, &net.layers, Between::Leaky(net.map.is_some()));
+            let last = tape.dense.outputs.last().expect("inputs at least");
+            match (&net.map, &mut tape.drawing) {
+                (Some((drawing, looks)), Some(pass)) => {
+                    drawing.fill_first(last, &mut pass.images);
+                    drawing.forward(kernel, &mut pass.images, &mut pass.map);
+                    let shape = drawing.shape();
+                    let (side, outputs) = (shape.map_side(), shape.outputs);
+                    sample::gather(&pass.map, side, outputs, 0, looks, &mut tape.offsets);
+                }
+                _ => {
+                    for (offset, three) in tape.offsets.iter_mut().zip(last.chunks_exact(3)) {
+                        *offset = Vec3::from_slice(three);
+                    }
+                }
+            }
+            for (offset, vertex) in tape.offsets.iter().zip(&parts.vertices) {
+                out[*vertex as usize] += *offset;
+            }
+        }
+        for segment in &self.parts.rigid {
+            let fit = self.fit(segment, &mut space.followed, out);
+            segment.vertices.iter().for_each(|v| out[*v as usize] = fit.apply(rest[*v as usize]));
+        }
+        space.local.copy_from_slice(out);
+        if let (Some(net), Some(parts), Some(chain)) = (&self.frame, &self.parts.frame, &mut space.frame) {
+            see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut chain.outputs[0]);
+            chain.forward(kernel, &net.layers, Between::Tanh);
+            space.motion = Motion::new(chain.outputs.last().expect("inputs at least"), parts.pivot);
+            space.motion.apply(out);
+        }
+        Ok(())
+    }
+
+    /// After [`FaceTwin::forward`] at the same pose: from `by_vertices`, `∂L/∂V` `[V]`, to `∂L/∂p` `[C]`.
+    pub fn backward(
+        &self,
+        space: &mut GradientSpace,
+        by_vertices: &[Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), FaceError> {
+        let count = |what: &str, got: usize, want: usize| {
+            if got == want { Ok(()) } else { Err(FaceError::Count { what: what.into(), got, want }) }
+        };
+        count("derivatives by vertices", by_vertices.len(), self.vertex_count())?;
+        count("derivatives by controls", by_controls.len(), self.control_count())?;
+        by_controls.fill(0.0);
+        let kernel = space.kernel;
+        space.slopes.copy_from_slice(by_vertices);
+        if let (Some(parts), Some(chain)) = (&self.parts.frame, &mut space.frame) {
+            let six = space.motion.backward(&space.local, by_vertices);
+            let last = chain.slopes.last_mut().expect("inputs at least");
+            last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
+            chain.backward(kernel, Between::Tanh);
+            spread(&chain.slopes[0], &parts.inputs, &parts.scale, by_controls);
+            let back = space.motion.rotation.transpose().as_mat3();
+            space.slopes.iter_mut().for_each(|slope| *slope = back * *slope);
+        }
+        self.backward_rigid(space);
+        for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
+            for (slope, vertex) in tape.slopes.iter_mut().zip(&parts.vertices) {
+                *slope = space.slopes[*vertex as usize];
+            }
+            let last = tape.dense.slopes.last_mut().expect("inputs at least");
+            match (&net.map, &mut tape.drawing) {
+                (Some((drawing, looks)), Some(pass)) => {
+                    let shape = drawing.shape();
+                    pass.by_map.fill(0.0);
+                    sample::scatter(
+                        &tape.slopes,
+                        shape.map_side(),
+                        shape.outputs,
+                        0,
+                        looks,
+                        &mut pass.by_map,
+                    );
+                    drawing.backward(kernel, &pass.images, &pass.by_map, &mut pass.slopes);
+                    drawing.take_first(&pass.slopes, last);
+                }
+                _ => {
+                    for (slope, three) in tape.slopes.iter().zip(last.chunks_exact_mut(3)) {
+                        three.copy_from_slice(&slope.to_array());
+                    }
+                }
+            }
+            tape.dense.backward(kernel, Between::Leaky(net.map.is_some()));
+            spread(&tape.dense.slopes[0], &parts.inputs, &parts.scale, by_controls);
+        }
+        Ok(())
+    }
+
+    /// Derivatives by rigid vertices become derivatives by those that they follow.
+    fn backward_rigid(&self, space: &mut GradientSpace) {
+        let rest = self.parts.mesh.positions();
+        for segment in &self.parts.rigid {
+            let fit = self.fit(segment, &mut space.followed, &space.local);
+            let (mut by_rotation, mut by_to) = (DMat3::ZERO, DVec3::ZERO);
+            for &vertex in &segment.vertices {
+                let slope = space.slopes[vertex as usize].as_dvec3();
+                let local = rest[vertex as usize].as_dvec3() - fit.from;
+                by_rotation += DMat3::from_cols(slope * local.x, slope * local.y, slope * local.z);
+                by_to += slope;
+            }
+            let count = segment.follows.len();
+            let by_followed = &mut space.by_followed[..count];
+            by_followed.fill(DVec3::ZERO);
+            fit.backward(&space.followed[0][..count], &by_rotation, by_to, by_followed);
+            for (slope, vertex) in by_followed.iter().zip(&segment.follows) {
+                space.slopes[*vertex as usize] += slope.as_vec3();
+            }
+        }
+    }
+}
+
+/// Derivatives by normalised inputs become derivatives by controls.
+fn spread(slopes: &[f32], inputs: &[u32], scale: &[f32], by_controls: &mut [f32]) {
+    for (slope, (input, scale)) in slopes.iter().zip(inputs.iter().zip(scale)) {
+        by_controls[*input as usize] += slope * scale;
+    }
+}
