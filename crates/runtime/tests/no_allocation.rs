@@ -1,35 +1,16 @@
 //! A counting allocator proves that evaluating a twin allocates nothing, on one thread, on two and for a
 //! crowd.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+#[path = "common/counting.rs"]
+mod counting;
+
+use counting::allocations;
 use understudy_core::{Affine3A, Quat, Vec3};
 use understudy_runtime::body::{
     BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, LayerParts, Workspace,
 };
 use understudy_runtime::dense::{Activation, Precision};
 use understudy_runtime::workers::Workers;
-
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: hands everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: as promised by our caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as promised by our caller.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const BONES: usize = 40;
 const PER_GROUP: usize = 330;
@@ -92,7 +73,7 @@ fn a_pose_allocates_nothing() {
         }
     };
     frame(1);
-    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    let before = allocations();
     frame(20);
-    assert_eq!(ALLOCATIONS.load(Ordering::SeqCst) - before, 0);
+    assert_eq!(allocations() - before, 0);
 }
