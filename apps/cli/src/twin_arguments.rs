@@ -104,6 +104,22 @@ pub struct ExportArguments {
     /// The twin.
     pub twin: PathBuf,
     /// Write the whole twin, skinning included, as an ONNX graph.
-    #[arg(long, value_name = "FILE.onnx", required = true)]
-    pub onnx: PathBuf,
+    #[arg(long, value_name = "FILE.onnx", required_unless_present = "glb")]
+    pub onnx: Option<PathBuf>,
+    /// Write linear blend skinning with four bones a vertex as a plain GLB, for engines that run no code.
+    #[arg(long, value_name = "FILE.glb")]
+    pub glb: Option<PathBuf>,
+    /// A clip of the rig, or a dataset that was recorded from one; can be given again [default: every clip
+    /// of the rig].
+    #[arg(long = "clip", value_name = "NAME|DIR", requires = "glb")]
+    pub clips: Vec<String>,
+    /// The dataset that the skin is fitted to [default: the twin's own skin, or random poses of its rig].
+    #[arg(long, value_name = "DIR", requires = "glb")]
+    pub train: Option<PathBuf>,
+    /// Frames a second at which the rig's clips are read.
+    #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
+    pub rate: f32,
+    /// Threads for fitting [default: all].
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
 }

@@ -1,14 +1,15 @@
 //! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::output::{self, bytes, count, table, thousands};
-use crate::progress::Progress;
+use crate::progress::{Progress, watched};
 use crate::twin_arguments::{
     BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments, LearnCommand,
 };
 use anyhow::Result;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
-use understudy_jobs::twin::export::{ExportConfig, export_onnx};
+use understudy_jobs::twin::export::{ExportConfig, ExportReport, export_onnx};
+use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
 use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
 
 /// `learn`.
@@ -143,20 +144,68 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
 
 /// `export`.
 pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
-    let config = ExportConfig { twin: arguments.twin, output: arguments.onnx };
-    let report = export_onnx(&config)?;
-    output::print(json, &report, |report| {
-        format!(
-            "{}: {} · input bones {:?}{}, output vertices {:?}",
-            report.output.display(),
-            bytes(report.bytes as u64),
-            report.bones,
-            if report.controls.is_empty() {
-                String::new()
-            } else {
-                format!(", controls [{}]", report.controls.len())
-            },
-            report.vertices
-        )
-    })
+    let onnx = match arguments.onnx {
+        None => None,
+        Some(output) => Some(export_onnx(&ExportConfig { twin: arguments.twin.clone(), output })?),
+    };
+    let glb = match arguments.glb {
+        None => None,
+        Some(output) => {
+            let mut config = ExportGlbConfig {
+                twin: arguments.twin,
+                output,
+                train: arguments.train,
+                clips: arguments.clips,
+                rate: arguments.rate,
+                ..ExportGlbConfig::default()
+            };
+            config.threads = arguments.threads.unwrap_or(config.threads);
+            Some(watched(|progress| export_glb(&config, progress))?)
+        }
+    };
+    match (onnx, glb) {
+        (Some(onnx), None) => output::print(json, &onnx, onnx_text),
+        (None, Some(glb)) => output::print(json, &glb, glb_text),
+        (onnx, glb) => output::print(json, &serde_json::json!({ "onnx": &onnx, "glb": &glb }), |_| {
+            let texts = [onnx.as_ref().map(onnx_text), glb.as_ref().map(glb_text)];
+            texts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+        }),
+    }
+}
+
+fn onnx_text(report: &ExportReport) -> String {
+    format!(
+        "{}: {} · input bones {:?}{}, output vertices {:?}",
+        report.output.display(),
+        bytes(report.bytes as u64),
+        report.bones,
+        if report.controls.is_empty() {
+            String::new()
+        } else {
+            format!(", controls [{}]", report.controls.len())
+        },
+        report.vertices
+    )
+}
+
+fn glb_text(report: &ExportGlbReport) -> String {
+    let mut text = format!(
+        "{}: {} · {} vertices, {}, at most {} a vertex",
+        report.output.display(),
+        bytes(report.bytes as u64),
+        thousands(report.vertices as u64),
+        count(report.bones, "bone"),
+        report.influences
+    );
+    for clip in &report.clips {
+        text += &format!(
+            "\n{}: {} at {} a second · the skin is {:.3} cm from the original (max {:.2} cm)",
+            clip.name,
+            count(clip.frames, "frame"),
+            clip.rate,
+            clip.mean_cm,
+            clip.max_cm
+        );
+    }
+    text
 }

@@ -132,7 +132,7 @@ impl<'a> Parts<'a> {
 
 /// World transforms as scale, rotation and translation in the parent's frame. Shear is lost; whoever
 /// uses the result measures what that costs.
-fn local_pose(skeleton: &Skeleton, global: &GlobalPose) -> JointPose {
+pub(crate) fn local_pose(skeleton: &Skeleton, global: &GlobalPose) -> JointPose {
     let mut local = Vec::new();
     skeleton.relative_to_parent(global, &mut local);
     let joint = |transform: &Affine3A| {

@@ -12,8 +12,10 @@ use crate::outputs::{check_file, extension};
 use crate::watch::Remember;
 use crate::{JobError, Watch};
 pub(crate) use content::Content;
+pub(crate) use exact::local_pose;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+pub(crate) use to_glb::linear_colours;
 use understudy_core::{JointClip, Vec3};
 use understudy_rigs::{Rig, RigPose};
 
@@ -235,7 +237,7 @@ fn bake_clip(
         Content::Rig(rig) => {
             let rate = config.rate.unwrap_or(ConvertConfig::RATE);
             let frames = to_glb::evaluate_clip(rig.as_ref(), clip, rate, watch)?;
-            let colours = to_glb::linear_colours(rig.as_ref());
+            let colours = linear_colours(rig.as_ref());
             let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }

@@ -162,7 +162,7 @@ pub(super) fn evaluate_clip(
 }
 
 /// Colours of a rig as files hold them.
-pub(super) fn linear_colours(rig: &dyn Rig) -> Option<Vec<Vec3>> {
+pub(crate) fn linear_colours(rig: &dyn Rig) -> Option<Vec<Vec3>> {
     let channel = |v: f32| if v <= 0.040_45 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) };
     let linear = |c: &Vec3| Vec3::from_array(c.to_array().map(|v| channel(v.clamp(0.0, 1.0))));
     rig.colours().map(|colours| colours.iter().map(linear).collect())

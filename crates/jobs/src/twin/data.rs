@@ -1,6 +1,7 @@
 //! Datasets and twins from disk into memory.
 
 use crate::{Event, JobError, Watch};
+use std::collections::BTreeSet;
 use std::path::Path;
 use understudy_core::{Affine3A, Mesh, Skeleton, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
@@ -18,8 +19,13 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Reads all chunks of a dataset whose rig has bones; hashes are checked on the way.
+    /// Reads all poses of a dataset whose rig has bones; hashes are checked on the way.
     pub fn read(folder: &Path, watch: &dyn Watch) -> Result<Self, JobError> {
+        Self::read_some(folder, usize::MAX, watch)
+    }
+
+    /// Reads at most `most` poses, spread evenly: memory for those alone.
+    pub fn read_some(folder: &Path, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
         let reader = DatasetReader::open(folder)?;
         let rest = reader.rest();
         let Some(skeleton) = rest.skeleton.clone() else {
@@ -30,16 +36,19 @@ impl Loaded {
         };
         let (mut bones, mut controls, mut vertices) = (Vec::new(), Vec::new(), Vec::new());
         let poses = reader.header().poses;
-        vertices.reserve_exact(poses * rest.mesh.vertex_count());
+        let count = poses.min(most);
+        let chosen: BTreeSet<usize> = (0..count).map(|i| i * poses / count).collect();
+        vertices.reserve_exact(count * rest.mesh.vertex_count());
         let what = format!("reading {}", folder.display());
         watch.event(Event::Started { what: &what, total: reader.chunk_count() as u64, unit: "chunks" });
         for index in 0..reader.chunk_count() {
             let chunk = reader.chunk(index)?;
-            controls.extend_from_slice(chunk.poses());
-            for pose in 0..chunk.len() {
+            let start = reader.header().chunk_poses(index).start;
+            for pose in (0..chunk.len()).filter(|pose| chosen.contains(&(start + pose))) {
+                controls.extend(chunk.controls_of(pose).0);
                 bones.extend(chunk.skeleton_of(pose).0);
+                vertices.extend(chunk.vertices_of(pose));
             }
-            vertices.extend(chunk.vertices().chunks_exact(3).map(Vec3::from_slice));
             watch.event(Event::Step { done: index as u64 + 1 });
             if watch.should_stop() {
                 return Err(JobError::Stopped);

@@ -140,7 +140,8 @@ fn set_name(folder: &Path) -> String {
         .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn check_fits(twin: &BodyTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
+/// Whether a dataset has the mesh of the twin.
+pub(super) fn check_fits(twin: &BodyTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
     if loaded.mesh.topology_hash() != twin.header().topology_hash {
         let problem = format!(
             "its mesh ({} vertices) is not the one that the twin was learned from ({} vertices)",

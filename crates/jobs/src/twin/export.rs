@@ -1,5 +1,5 @@
-//! `export`: a twin for other programs: the whole of it as an ONNX graph, or the fitted skin alone as a
-//! plain GLB for engines that run no code.
+//! `export --onnx`: the whole of a twin as an ONNX graph for other programs. The fitted skin alone, for
+//! engines that run no code, is in `export_glb`.
 
 use super::data::open_twin;
 use super::onnx::body_graph;

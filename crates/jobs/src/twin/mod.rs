@@ -7,6 +7,7 @@ mod data;
 pub mod eval;
 mod eval_page;
 pub mod export;
+pub mod export_glb;
 pub mod learn;
 mod onnx;
 mod peers;

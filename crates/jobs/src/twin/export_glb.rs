@@ -1,0 +1,352 @@
+//! `export --glb`: the linear part of a body twin as a plain skinned GLB with clips, for engines that run no
+//! code. Start at [`export_glb`]; what the networks add is lost, and the report says how much that is.
+
+use super::data::{Loaded, open_twin};
+use super::eval::check_fits;
+use crate::convert::{linear_colours, local_pose};
+use crate::outputs::check_file;
+use crate::{Event, JobError, Watch, rigs, threads};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use understudy_core::metrics::{distances, summarise};
+use understudy_core::{Affine3A, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3};
+use understudy_io::gltf::{GltfScene, to_glb_bytes};
+use understudy_learn::baselines::{Approximation, Examples, Skinned};
+use understudy_learn::body::Poses;
+use understudy_rigs::sampling::SamplingConfig;
+use understudy_rigs::{Rig, RigPose};
+use understudy_runtime::body::BodyTwin;
+
+/// Poses that the skin is fitted to: as many as the baseline `lbs4` looks at.
+const POSES: usize = 200;
+/// Bones a vertex: what every engine plays.
+const INFLUENCES: usize = 4;
+/// Bones a vertex that are tried.
+const CANDIDATES: usize = 16;
+/// How far the file may play beside the fitted skin before the report warns, mm.
+const PLAYBACK_MM: f64 = 0.01;
+
+/// What to export.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExportGlbConfig {
+    /// The twin's file.
+    pub twin: PathBuf,
+    /// The GLB file.
+    pub output: PathBuf,
+    /// The dataset that the skin is fitted to. `None`: the twin's own linear part where it is a blend, else
+    /// random poses of its rig.
+    pub train: Option<PathBuf>,
+    /// Clips of the rig by name, or datasets that were recorded from clips; all clips of the rig when empty.
+    pub clips: Vec<String>,
+    /// Frames a second at which the rig's clips are read; a dataset has its own.
+    pub rate: f32,
+    /// Threads; the file does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for ExportGlbConfig {
+    fn default() -> Self {
+        Self {
+            twin: PathBuf::new(),
+            output: PathBuf::new(),
+            train: None,
+            clips: Vec::new(),
+            rate: 30.0,
+            threads: threads::available(),
+        }
+    }
+}
+
+/// Where the weights came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WeightSource {
+    /// Fitted to the dataset that was named.
+    Dataset,
+    /// The twin's own linear part.
+    Twin,
+    /// Fitted to random poses of the rig.
+    Rig,
+}
+
+/// What was exported.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExportGlbReport {
+    /// The file.
+    pub output: PathBuf,
+    /// Its size.
+    pub bytes: usize,
+    /// Vertices of the mesh.
+    pub vertices: usize,
+    /// Joints.
+    pub bones: usize,
+    /// Most bones a vertex.
+    pub influences: usize,
+    /// Where the weights came from.
+    pub weights: WeightSource,
+    /// The clips.
+    pub clips: Vec<GlbClip>,
+}
+
+/// One clip of the file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GlbClip {
+    /// Its name.
+    pub name: String,
+    /// Frames.
+    pub frames: usize,
+    /// Frames a second.
+    pub rate: f32,
+    /// How far the skin is from the original, mean over vertices and frames, cm.
+    pub mean_cm: f64,
+    /// The worst vertex, cm.
+    pub max_cm: f64,
+    /// How far the joints of the file are from the fitted skin, worst vertex, mm: zero but for rounding
+    /// unless bones shear, which joints cannot.
+    pub playback_mm: f64,
+}
+
+/// Frames of one clip as the original plays them.
+struct Take {
+    name: String,
+    rate: f32,
+    bones: Vec<Vec<Affine3A>>,
+    vertices: Vec<Vec<Vec3>>,
+}
+
+/// Fits the skin, turns the bones into joints and writes the GLB.
+pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportGlbReport, JobError> {
+    check_file(&config.output)?;
+    if !(config.rate.is_finite() && config.rate > 0.0) {
+        return Err(JobError::setting("rate", format!("{} frames a second", config.rate)));
+    }
+    let pool = threads::pool(config.threads)?;
+    let twin = open_twin(&config.twin)?;
+    let train = match &config.train {
+        None => None,
+        Some(folder) => {
+            let loaded = Loaded::read_some(folder, POSES, watch)?;
+            check_fits(&twin, &loaded, folder)?;
+            Some(loaded)
+        }
+    };
+    let rig = live_rig(&twin);
+    // The rig as it is now comes first: its colours go with it.
+    let (mesh, skeleton) = match (&rig, &train) {
+        (Some(rig), _) => (rig.mesh().clone(), rig.skeleton().cloned()),
+        (None, Some(loaded)) => (loaded.mesh.clone(), Some(loaded.skeleton.clone())),
+        (None, None) => {
+            let problem = format!(
+                "holds no faces, and its rig '{}' is not at hand; name the dataset that it was trained on with --train",
+                twin.header().rig
+            );
+            return Err(JobError::unusable(&config.twin, problem));
+        }
+    };
+    let skeleton = bound_at_rest(&twin, skeleton, &config.twin)?;
+    let (skin, weights) =
+        pool.install(|| fit_skin(&twin, &mesh, &skeleton, train, rig.as_deref(), config, watch))?;
+    let takes = pool.install(|| takes(config, &twin, rig.as_deref(), watch))?;
+    if takes.is_empty() {
+        watch.event(Event::Note { message: "there is no clip: the file holds the rest pose alone" });
+    }
+
+    let (mut clips, mut reports) = (Vec::new(), Vec::new());
+    for take in &takes {
+        let (clip, report) = joint_clip(take, &skeleton, &skin)?;
+        if report.playback_mm > PLAYBACK_MM {
+            let message = format!(
+                "clip '{}': joints cannot shear as the rig's bones do; the file is up to {:.3} mm beside the skin",
+                report.name, report.playback_mm
+            );
+            watch.event(Event::Warning { message: &message });
+        }
+        clips.push(clip);
+        reports.push(report);
+    }
+    let colours = rig.as_deref().and_then(linear_colours);
+    let scene = GltfScene {
+        skin: Some((&skeleton, &skin.weights)),
+        clips: &clips,
+        colours: colours.as_deref(),
+        ..GltfScene::new(&twin.header().rig, &mesh)
+    };
+    let bytes = to_glb_bytes(&scene).map_err(|error| JobError::unusable(&config.twin, error))?;
+    understudy_io::write_atomic(&config.output, &bytes)?;
+    Ok(ExportGlbReport {
+        output: config.output.clone(),
+        bytes: bytes.len(),
+        vertices: mesh.vertex_count(),
+        bones: skeleton.len(),
+        influences: skin.weights.max_influences(),
+        weights,
+        clips: reports,
+    })
+}
+
+/// The rig that the twin was learned from, where it can be opened and still has the same topology.
+fn live_rig(twin: &BodyTwin) -> Option<Box<dyn Rig>> {
+    let rig = rigs::open(&twin.header().rig, &crate::Silent).ok().map(|open| open.rig);
+    rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash)
+}
+
+/// The bones, bound where the fit takes them to be: in their rest pose.
+fn bound_at_rest(twin: &BodyTwin, skeleton: Option<Skeleton>, path: &Path) -> Result<Skeleton, JobError> {
+    let skeleton = skeleton.filter(|skeleton| skeleton.len() == twin.bone_count()).ok_or_else(|| {
+        JobError::unusable(path, format!("its rig no longer has the twin's {} bones", twin.bone_count()))
+    })?;
+    let inverse = skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    skeleton.with_inverse_bind(inverse).map_err(|error| JobError::unusable(path, error))
+}
+
+fn fit_skin(
+    twin: &BodyTwin,
+    mesh: &Mesh,
+    skeleton: &Skeleton,
+    train: Option<Loaded>,
+    rig: Option<&dyn Rig>,
+    config: &ExportGlbConfig,
+    watch: &dyn Watch,
+) -> Result<(Skinned, WeightSource), JobError> {
+    let inverse_rest = skeleton.inverse_bind();
+    let fit = |poses: &Poses<'_>| {
+        let examples = Examples { poses, rest: mesh.positions(), inverse_rest };
+        Skinned::fit("lbs4", &examples, INFLUENCES, CANDIDATES)
+    };
+    match (train, &twin.parts().base, rig) {
+        (Some(mut train), ..) => Ok((fit(&train.poses()), WeightSource::Dataset)),
+        (None, Some(base), _) => {
+            let rest = mesh.positions().to_vec();
+            let skin = Skinned {
+                name: "lbs4".into(),
+                rest,
+                inverse_rest: inverse_rest.to_vec(),
+                weights: base.clone(),
+            };
+            Ok((skin, WeightSource::Twin))
+        }
+        (None, None, Some(rig)) => {
+            let failed = |error| JobError::sampling(rig.name())(error);
+            let source = SamplingConfig::default().build(rig.specs(), rig.clips()).map_err(failed)?;
+            let controls: Vec<_> = (0..POSES as u64).map(|pose| source.pose(pose)).collect();
+            let what = format!("posing {}", rig.name());
+            watch.event(Event::Started { what: &what, total: POSES as u64, unit: "poses" });
+            let (bones, vertices) = evaluate(rig, &controls)?;
+            watch.event(Event::Finished);
+            let poses = Poses {
+                mesh,
+                skeleton,
+                bones: bones.concat(),
+                controls: Vec::new(),
+                control_names: Vec::new(),
+                vertices: vertices.concat(),
+            };
+            Ok((fit(&poses), WeightSource::Rig))
+        }
+        (None, None, None) => Err(JobError::unusable(&config.twin, "there are no poses to fit a skin to")),
+    }
+}
+
+type BonesAndVertices = (Vec<Vec<Affine3A>>, Vec<Vec<Vec3>>);
+
+/// World transforms and vertices of every pose.
+fn evaluate(rig: &dyn Rig, controls: &[Controls]) -> Result<BonesAndVertices, JobError> {
+    let one = |pose: &mut RigPose, controls: &Controls| {
+        rig.evaluate(controls, pose).map_err(JobError::rig(rig.name()))?;
+        Ok((pose.global.0.clone(), pose.vertices.clone()))
+    };
+    let poses: Result<Vec<_>, JobError> = controls.par_iter().map_init(RigPose::default, one).collect();
+    Ok(poses?.into_iter().unzip())
+}
+
+fn takes(
+    config: &ExportGlbConfig,
+    twin: &BodyTwin,
+    rig: Option<&dyn Rig>,
+    watch: &dyn Watch,
+) -> Result<Vec<Take>, JobError> {
+    let every = || rig.iter().flat_map(|rig| rig.clips()).map(|clip| clip.name.clone()).collect();
+    let names: Vec<String> = if config.clips.is_empty() { every() } else { config.clips.clone() };
+    let mut takes = Vec::new();
+    for name in &names {
+        let folder = Path::new(name);
+        if folder.is_dir() {
+            takes.extend(recorded(folder, twin, watch)?);
+            continue;
+        }
+        let rig = rig.ok_or_else(|| {
+            let problem = format!("is no dataset, and the rig '{}' is not at hand", twin.header().rig);
+            JobError::unusable(folder, problem)
+        })?;
+        let known = rig.clips().iter().map(|clip| clip.name.as_str());
+        let clip = rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(rig.name(), name, known))?;
+        let sampled =
+            clip.sample(rig.specs(), config.rate).map_err(|error| JobError::setting("rate", error))?;
+        let (bones, vertices) = evaluate(rig, &sampled.frames)?;
+        takes.push(Take { name: name.clone(), rate: config.rate, bones, vertices });
+    }
+    Ok(takes)
+}
+
+/// The clips that a dataset was recorded from, frame by frame.
+fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Take>, JobError> {
+    let mut loaded = Loaded::read(folder, watch)?;
+    check_fits(twin, &loaded, folder)?;
+    let header = loaded.header.clone();
+    let list = |key: &str| -> Vec<String> {
+        header.settings.get(key).map(|text| text.split(", ").map(str::to_owned).collect()).unwrap_or_default()
+    };
+    let frames: Vec<usize> = list("clip_frames").iter().filter_map(|text| text.parse().ok()).collect();
+    let rate = header.settings.get("rate").and_then(|text| text.parse::<f32>().ok());
+    let (names, rate) = (list("clips"), rate.filter(|rate| rate.is_finite() && *rate > 0.0));
+    let (Some(rate), true) = (rate, header.method == "clips" && names.len() == frames.len()) else {
+        let problem = format!("holds no clip: its poses were found by the method '{}'", header.method);
+        return Err(JobError::unusable(folder, problem));
+    };
+    let poses = loaded.poses();
+    let mut takes = Vec::new();
+    let mut start = 0;
+    for (name, count) in names.into_iter().zip(frames) {
+        // A dataset may hold fewer poses than its clips have frames.
+        let range = start..(start + count).min(poses.len());
+        start += count;
+        if range.is_empty() {
+            break;
+        }
+        let bones = range.clone().map(|pose| poses.bones_of(pose).to_vec()).collect();
+        let vertices = range.map(|pose| poses.vertices_of(pose).to_vec()).collect();
+        takes.push(Take { name, rate, bones, vertices });
+    }
+    Ok(takes)
+}
+
+/// World transforms as joints, and how far skin and joints are from what they stand for.
+fn joint_clip(take: &Take, skeleton: &Skeleton, skin: &Skinned) -> Result<(JointClip, GlbClip), JobError> {
+    let count = skin.rest.len();
+    let (mut blended, mut played) = (vec![Vec3::ZERO; count], vec![Vec3::ZERO; count]);
+    let (mut poses, mut misses, mut playback) = (Vec::new(), Vec::new(), 0.0f32);
+    let mut global = GlobalPose::default();
+    for (bones, truth) in take.bones.iter().zip(&take.vertices) {
+        let joints = local_pose(skeleton, &GlobalPose(bones.clone()));
+        let forward = skeleton.forward(&joints, &mut global);
+        forward.map_err(|error| JobError::unusable(&take.name, error))?;
+        skin.evaluate(bones, &mut blended);
+        skin.evaluate(&global.0, &mut played);
+        misses.extend(distances(&blended, truth));
+        playback = distances(&blended, &played).into_iter().fold(playback, f32::max);
+        poses.push(joints);
+    }
+    let summary = summarise(&misses);
+    let report = GlbClip {
+        name: take.name.clone(),
+        frames: poses.len(),
+        rate: take.rate,
+        mean_cm: summary.mean,
+        max_cm: summary.max,
+        playback_mm: f64::from(playback) * 10.0,
+    };
+    let clip = JointClip { name: take.name.clone(), rate: take.rate, poses, shape_weights: Vec::new() };
+    Ok((clip, report))
+}

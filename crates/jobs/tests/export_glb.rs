@@ -1,0 +1,142 @@
+//! The linear part of a twin as a GLB: what a reader of the file plays is the fitted skin.
+
+use std::path::Path;
+use understudy_core::{Affine3A, Vec3};
+use understudy_io::dataset::DatasetReader;
+use understudy_io::gltf;
+use understudy_jobs::sample::{SampleConfig, sample};
+use understudy_jobs::twin::export_glb::{ExportGlbConfig, WeightSource, export_glb};
+use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
+use understudy_jobs::{Event, Silent, Watch};
+use understudy_learn::baselines::{Approximation, Examples, Skinned};
+use understudy_learn::body::Poses;
+use understudy_rigs::{Rig, RigPose};
+
+/// A hundredth of a millimetre.
+const TOLERANCE_CM: f32 = 1e-3;
+
+fn record(folder: &Path) {
+    let rook = SampleConfig { rig: "rook".into(), ..SampleConfig::default() };
+    let train = SampleConfig { output: folder.join("train"), poses: Some(24), ..rook.clone() };
+    sample(&train, &Silent).expect("poses are recorded");
+    let clip = SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: 6.0, ..rook };
+    sample(&clip, &Silent).expect("a clip is recorded");
+}
+
+fn learn(folder: &Path, base: Base) {
+    let (data, output) = (folder.join("train"), folder.join("rook.twin"));
+    let mut config = LearnBodyConfig { data, output, base, ..LearnBodyConfig::default() };
+    config.settings.train.epochs = 1;
+    learn_body(&config, &Silent).expect("a twin is learned");
+}
+
+/// The baseline `lbs4` on the training poses.
+fn baseline(folder: &Path) -> Skinned {
+    let reader = DatasetReader::open(&folder.join("train")).expect("a dataset");
+    let records: Vec<_> = reader.poses().map(|pose| pose.expect("a good chunk")).collect();
+    let (mesh, skeleton) = (&reader.rest().mesh, reader.rest().skeleton.as_ref().expect("a body has bones"));
+    let inverse_rest: Vec<Affine3A> = skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    let poses = Poses {
+        mesh,
+        skeleton,
+        bones: records.iter().flat_map(|record| record.skeleton.0.clone()).collect(),
+        controls: Vec::new(),
+        control_names: Vec::new(),
+        vertices: records.iter().flat_map(|record| record.vertices.clone()).collect(),
+    };
+    let examples = Examples { poses: &poses, rest: mesh.positions(), inverse_rest: &inverse_rest };
+    Skinned::fit("lbs4", &examples, 4, 16)
+}
+
+fn furthest(a: &[Vec3], b: &[Vec3]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
+}
+
+/// Fails on any warning.
+struct Strict;
+
+impl Watch for Strict {
+    fn event(&self, event: Event<'_>) {
+        assert!(!matches!(event, Event::Warning { .. }), "{event:?}");
+    }
+}
+
+#[test]
+fn the_file_plays_the_fitted_skin() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    record(folder);
+    learn(folder, Base::Rigid);
+    let config = ExportGlbConfig {
+        twin: folder.join("rook.twin"),
+        output: folder.join("rook.glb"),
+        train: Some(folder.join("train")),
+        clips: vec!["walk".into(), folder.join("kick").display().to_string()],
+        rate: 5.0,
+        ..ExportGlbConfig::default()
+    };
+    let report = export_glb(&config, &Strict).expect("the file is written");
+    assert_eq!((report.weights, report.influences), (WeightSource::Dataset, 4));
+    let names: Vec<&str> = report.clips.iter().map(|clip| clip.name.as_str()).collect();
+    assert_eq!(names, ["walk", "kick"]);
+
+    let asset = gltf::read(&config.output).expect("our own file");
+    assert!(asset.warnings.is_empty(), "{:?}", asset.warnings);
+    assert!(asset.skin.max_influences() <= 4);
+    let skin = baseline(folder);
+    let rook = understudy_rigs::rook::build().expect("rook builds");
+    assert_eq!(asset.mesh.faces().len(), rook.mesh().faces().len());
+    let mut blended = vec![Vec3::ZERO; rook.mesh().vertex_count()];
+    assert!(furthest(&asset.rest_vertices(), rook.mesh().positions()) < TOLERANCE_CM);
+
+    let walk = asset.find_clip("walk").expect("was written");
+    let frames = rook.find_clip("walk").expect("rook walks").sample(rook.specs(), 5.0).expect("a good rate");
+    assert_eq!(walk.poses.len(), frames.frames.len());
+    let mut pose = RigPose::default();
+    for (frame, controls) in frames.frames.iter().enumerate() {
+        rook.evaluate(controls, &mut pose).expect("finite controls");
+        skin.evaluate(&pose.global.0, &mut blended);
+        let miss = furthest(&asset.evaluate(walk, frame), &blended);
+        assert!(miss < TOLERANCE_CM, "frame {frame}: {miss} cm beside the fitted skin");
+    }
+
+    let kick = asset.find_clip("kick").expect("was written");
+    let recorded = DatasetReader::open(&folder.join("kick")).expect("a dataset");
+    assert_eq!((kick.rate, kick.poses.len()), (6.0, recorded.header().poses));
+    for record in recorded.poses() {
+        let record = record.expect("a good chunk");
+        skin.evaluate(&record.skeleton.0, &mut blended);
+        assert!(furthest(&asset.evaluate(kick, record.index), &blended) < TOLERANCE_CM);
+        // What the report calls the distance from the original.
+        assert!(f64::from(furthest(&blended, &record.vertices)) <= report.clips[1].max_cm);
+    }
+    assert!(report.clips.iter().all(|clip| clip.playback_mm < 0.01 && clip.mean_cm < clip.max_cm));
+
+    // The same bytes again, on another number of threads.
+    let first = std::fs::read(&config.output).expect("was written");
+    export_glb(&ExportGlbConfig { threads: 1, ..config.clone() }, &Silent).expect("again");
+    assert!(std::fs::read(&config.output).expect("was written") == first, "threads changed the file");
+
+    let bad = |clip: &str| ExportGlbConfig { clips: vec![clip.into()], ..config.clone() };
+    for (clip, word) in [("fly", "no clip 'fly'"), (&*folder.join("train").display().to_string(), "gaussian")]
+    {
+        let error = export_glb(&bad(clip), &Silent).expect_err("no such clip");
+        assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
+    }
+    let still = ExportGlbConfig { rate: f32::NAN, ..config.clone() };
+    assert!(export_glb(&still, &Silent).expect_err("no rate").is_bad_input());
+
+    // Without a dataset the rig is posed at random; without a name every clip of the rig is written.
+    let rig = ExportGlbConfig { train: None, clips: Vec::new(), rate: 2.0, ..config.clone() };
+    let posed = export_glb(&rig, &Strict).expect("the rig is at hand");
+    assert_eq!(posed.weights, WeightSource::Rig);
+    assert!(posed.clips.len() >= 3, "every clip of the rig: {:?}", posed.clips);
+    assert!(posed.clips.iter().all(|clip| clip.mean_cm < 2.0), "{:?}", posed.clips);
+
+    // A twin on top of blended bones has a skin of its own: the one that is fitted to the same poses.
+    learn(folder, Base::Lbs4);
+    let own = export_glb(&ExportGlbConfig { train: None, ..config }, &Strict).expect("the twin has a skin");
+    assert_eq!(own.weights, WeightSource::Twin);
+    assert!((own.clips[1].mean_cm - report.clips[1].mean_cm).abs() < 1e-6, "{own:?} {report:?}");
+}
