@@ -7,4 +7,5 @@
 pub mod baselines;
 pub mod body;
 pub mod dense;
+pub mod face;
 mod matrix;

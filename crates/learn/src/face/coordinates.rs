@@ -1,0 +1,294 @@
+//! Where the vertices of a segment look in their map: the artist's texture coordinates, stretched to fill
+//! the map, and pulled apart where they put into one pixel what moves apart (upper and lower lip, lids).
+//! Start at [`layout`].
+
+use super::FacePoses;
+use understudy_core::{Vec2, Vec3};
+
+/// Poses by which motion is compared.
+const MOST_POSES: usize = 60;
+/// Vertices nearer than this in the map see common pixels.
+const REACH: f32 = 2.0;
+/// Vertices that move apart by more, root mean square, cannot share pixels, cm.
+const APART: f32 = 0.05;
+/// Vertices that a path along edges joins within so many pixels belong together: between them the map may
+/// bend, as it does wherever skin stretches.
+const JOINED: f32 = 6.0;
+/// Rounds of pulling apart and smoothing.
+const ROUNDS: usize = 400;
+/// Rounds after which pairs are looked for anew.
+const REFRESH: usize = 25;
+
+/// Map coordinates of a segment, and what had to be done for them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layout {
+    /// In pixels of the map, `[P]`.
+    pub coordinates: Vec<Vec2>,
+    /// Islands that lay on each other and were put side by side.
+    pub spread_islands: usize,
+    /// Pairs of vertices that shared pixels though they move apart, as the texture has them.
+    pub glued_before: usize,
+    /// The same in these coordinates.
+    pub glued_after: usize,
+}
+
+/// Coordinates of some vertices in a map of `side` pixels. `uvs`: one a vertex of the mesh. With `cut`,
+/// islands that overlap are put side by side and glued vertices are pulled apart.
+pub fn layout(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32], side: usize, cut: bool) -> Layout {
+    let own: Vec<Vec2> = vertices.iter().map(|v| uvs[*v as usize]).collect();
+    let scale = (side - 1) as f32;
+    let mut coordinates: Vec<Vec2> = fill(&own).iter().map(|c| *c * scale).collect();
+    let graph = Graph::new(poses, vertices);
+    let motion = Motion::new(poses, vertices);
+    let glued = |coordinates: &[Vec2]| torn(coordinates, coordinates, REACH, &graph, &motion);
+    let pairs = glued(&coordinates);
+    let (glued_before, mut glued_after, mut spread_islands) = (pairs.len(), pairs.len(), 0);
+    if cut && glued_before > 0 {
+        // Islands that lie on each other cannot be pulled apart: they get places of their own.
+        if pairs.iter().any(|(a, b)| graph.island[*a] != graph.island[*b]) {
+            if let Some((moved, count)) = spread(&own, &graph, &pairs) {
+                let placed: Vec<Vec2> = fill(&moved).iter().map(|c| *c * scale).collect();
+                let count_now = glued(&placed).len();
+                if count_now < glued_after {
+                    (coordinates, spread_islands, glued_after) = (placed, count, count_now);
+                }
+            }
+        }
+        if glued_after > 0 {
+            let pulled = pull_apart(&coordinates, &graph, &motion, scale);
+            let count = glued(&pulled).len();
+            if count < glued_after {
+                (coordinates, glued_after) = (pulled, count);
+            }
+        }
+    }
+    Layout { coordinates, spread_islands, glued_before, glued_after }
+}
+
+/// Stretches points to fill the unit square; a direction without extent goes to the middle.
+pub fn fill(points: &[Vec2]) -> Vec<Vec2> {
+    let low = points.iter().copied().fold(Vec2::INFINITY, Vec2::min);
+    let high = points.iter().copied().fold(Vec2::NEG_INFINITY, Vec2::max);
+    let size = high - low;
+    let one = |value: f32, low: f32, size: f32| if size > 1e-9 { (value - low) / size } else { 0.5 };
+    points.iter().map(|p| Vec2::new(one(p.x, low.x, size.x), one(p.y, low.y, size.y))).collect()
+}
+
+/// Edges among some vertices, by their numbers in the list.
+struct Graph {
+    neighbours: Vec<Vec<u32>>,
+    island: Vec<u32>,
+}
+
+impl Graph {
+    fn new(poses: &FacePoses<'_>, vertices: &[u32]) -> Self {
+        let adjacency = poses.mesh.adjacency();
+        let mut local = vec![u32::MAX; poses.mesh.vertex_count()];
+        for (index, vertex) in (0u32..).zip(vertices) {
+            local[*vertex as usize] = index;
+        }
+        let near = |vertex: &u32| {
+            let all = adjacency.neighbours(*vertex as usize).iter().map(|n| local[*n as usize]);
+            all.filter(|n| *n != u32::MAX).collect()
+        };
+        let neighbours: Vec<Vec<u32>> = vertices.iter().map(near).collect();
+        let mut island = vec![u32::MAX; vertices.len()];
+        let mut count = 0;
+        for start in 0..vertices.len() {
+            if island[start] != u32::MAX {
+                continue;
+            }
+            island[start] = count;
+            let mut stack = vec![start];
+            while let Some(vertex) = stack.pop() {
+                for &next in &neighbours[vertex] {
+                    if island[next as usize] == u32::MAX {
+                        island[next as usize] = count;
+                        stack.push(next as usize);
+                    }
+                }
+            }
+            count += 1;
+        }
+        Self { neighbours, island }
+    }
+
+    /// The vertices within [`JOINED`] of a vertex along edges, lengths taken in the map.
+    fn joined(&self, start: usize, coordinates: &[Vec2], lengths: &mut [f32], reached: &mut Vec<usize>) {
+        reached.iter().for_each(|v| lengths[*v] = f32::INFINITY);
+        reached.clear();
+        lengths[start] = 0.0;
+        reached.push(start);
+        // Correcting labels until nothing changes: the neighbourhood is small.
+        let mut queue = std::collections::VecDeque::from([start]);
+        while let Some(vertex) = queue.pop_front() {
+            for &next in &self.neighbours[vertex] {
+                let next = next as usize;
+                let length = lengths[vertex] + coordinates[vertex].distance(coordinates[next]);
+                if length < lengths[next] && length <= JOINED {
+                    if lengths[next].is_infinite() {
+                        reached.push(next);
+                    }
+                    lengths[next] = length;
+                    queue.push_back(next);
+                }
+            }
+        }
+    }
+}
+
+/// Offsets of some vertices over some poses.
+struct Motion {
+    /// `[vertex][pose]`.
+    offsets: Vec<Vec3>,
+    poses: usize,
+}
+
+impl Motion {
+    fn new(poses: &FacePoses<'_>, vertices: &[u32]) -> Self {
+        let chosen = poses.spread(MOST_POSES);
+        let rest = poses.mesh.positions();
+        let row = |v: &u32| {
+            let vertex = *v as usize;
+            chosen.iter().map(|p| poses.vertices_of(*p)[vertex] - rest[vertex]).collect::<Vec<_>>()
+        };
+        Self { offsets: vertices.iter().flat_map(row).collect(), poses: chosen.len() }
+    }
+
+    /// Root mean square of the difference of two vertices' motion, cm.
+    fn apart(&self, a: usize, b: usize) -> f32 {
+        let row = |v: usize| &self.offsets[v * self.poses..(v + 1) * self.poses];
+        let squares: f32 = row(a).iter().zip(row(b)).map(|(a, b)| a.distance_squared(*b)).sum();
+        (squares / self.poses.max(1) as f32).sqrt()
+    }
+}
+
+/// Pairs within `reach` of each other in the map that move apart though no short path joins them.
+/// Ascending. `paths`: the coordinates in which paths are measured.
+fn torn(
+    coordinates: &[Vec2],
+    paths: &[Vec2],
+    reach: f32,
+    graph: &Graph,
+    motion: &Motion,
+) -> Vec<(usize, usize)> {
+    let cell = |c: Vec2| ((c.x / reach).floor() as i32, (c.y / reach).floor() as i32);
+    let mut cells: std::collections::BTreeMap<(i32, i32), Vec<usize>> = Default::default();
+    for (index, coordinate) in coordinates.iter().enumerate() {
+        cells.entry(cell(*coordinate)).or_default().push(index);
+    }
+    let mut out = Vec::new();
+    let (mut lengths, mut reached) = (vec![f32::INFINITY; coordinates.len()], Vec::new());
+    for (a, &at) in coordinates.iter().enumerate() {
+        let (x, y) = cell(at);
+        let near = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (x + dx, y + dy)));
+        let others = near.flat_map(|cell| cells.get(&cell).map_or(&[][..], Vec::as_slice)).copied();
+        let apart = |b: &usize| *b > a && coordinates[*b].distance(at) < reach && motion.apart(a, *b) > APART;
+        let candidates: Vec<usize> = others.filter(apart).collect();
+        if !candidates.is_empty() {
+            graph.joined(a, paths, &mut lengths, &mut reached);
+            out.extend(candidates.into_iter().filter(|b| lengths[*b].is_infinite()).map(|b| (a, b)));
+        }
+    }
+    out.sort_unstable();
+    out
+}
+
+/// Puts islands that are glued to another one into cells of a grid, each stretched to its cell. Islands
+/// that touch nobody keep their place in one common cell. `None` where that would leave no room.
+fn spread(uvs: &[Vec2], graph: &Graph, pairs: &[(usize, usize)]) -> Option<(Vec<Vec2>, usize)> {
+    let count = graph.island.iter().max().map_or(0, |most| *most as usize + 1);
+    let mut alone = vec![true; count];
+    for (a, b) in pairs {
+        let (a, b) = (graph.island[*a] as usize, graph.island[*b] as usize);
+        if a != b {
+            // The later one moves out; the first stays.
+            alone[a.max(b)] = false;
+        }
+    }
+    let mut cells: Vec<usize> = vec![0; count];
+    let mut used = 1;
+    for island in 0..count {
+        if !alone[island] {
+            cells[island] = used;
+            used += 1;
+        }
+    }
+    let width = (used as f64).sqrt().ceil() as usize;
+    if width > 8 {
+        return None;
+    }
+    let mut out = vec![Vec2::ZERO; uvs.len()];
+    for cell in 0..used {
+        let members: Vec<usize> =
+            (0..uvs.len()).filter(|v| cells[graph.island[*v] as usize] == cell).collect();
+        let own: Vec<Vec2> = members.iter().map(|v| uvs[*v]).collect();
+        let corner = Vec2::new((cell % width) as f32, (cell / width) as f32);
+        for (member, place) in members.iter().zip(fill(&own)) {
+            // A gap between cells keeps their pixels apart.
+            out[*member] = corner + place * 0.88;
+        }
+    }
+    Some((out, used))
+}
+
+/// Opens slits: glued pairs push each other away, and the shift spreads smoothly over the neighbours.
+fn pull_apart(start: &[Vec2], graph: &Graph, motion: &Motion, scale: f32) -> Vec<Vec2> {
+    let mut now = start.to_vec();
+    let mut shift = vec![Vec2::ZERO; start.len()];
+    let mut before = shift.clone();
+    let mut pairs = Vec::new();
+    for round in 0..ROUNDS {
+        if round % REFRESH == 0 {
+            // Who might come near soon; to look for all of them every time would take too long.
+            pairs = torn(&now, start, 2.0 * REACH, graph, motion);
+        }
+        let mut held = vec![false; start.len()];
+        for &(a, b) in &pairs {
+            let between = now[a] - now[b];
+            let distance = between.length();
+            if distance >= REACH {
+                continue;
+            }
+            let direction = match distance > 1e-3 {
+                true => between / distance,
+                false => side_of(start, graph, a, b),
+            };
+            let push = direction * (REACH * 1.02 - distance) * 0.25;
+            shift[a] += push;
+            shift[b] -= push;
+            (held[a], held[b]) = (true, true);
+        }
+        if !held.contains(&true) {
+            if round % REFRESH == 0 {
+                break;
+            }
+            continue;
+        }
+        // Glued vertices keep their shift while the others follow their neighbours.
+        for _ in 0..4 {
+            before.copy_from_slice(&shift);
+            for (vertex, near) in graph.neighbours.iter().enumerate() {
+                if !held[vertex] && !near.is_empty() {
+                    let mean = near.iter().map(|n| before[*n as usize]).sum::<Vec2>() / near.len() as f32;
+                    // A little less each time: far away nothing moves.
+                    shift[vertex] = 0.5 * before[vertex] + 0.49 * mean;
+                }
+            }
+        }
+        for (vertex, place) in now.iter_mut().enumerate() {
+            *place = (start[vertex] + shift[vertex]).clamp(Vec2::ZERO, Vec2::splat(scale));
+        }
+    }
+    now
+}
+
+/// The direction from `b` to `a` where they lie in one place: from the middle of `b`'s neighbours to that
+/// of `a`'s.
+fn side_of(coordinates: &[Vec2], graph: &Graph, a: usize, b: usize) -> Vec2 {
+    let middle = |v: usize| {
+        let near = &graph.neighbours[v];
+        near.iter().map(|n| coordinates[*n as usize]).sum::<Vec2>() / near.len().max(1) as f32
+    };
+    (middle(a) - middle(b)).try_normalize().unwrap_or(Vec2::Y)
+}

@@ -1,0 +1,258 @@
+//! The face twin (METHODS M2, face-twin paper chapter 3).
+//!
+//! The way: [`FacePoses`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
+//! is rigid, what every network sees and where its vertices look → [`trainer::Trainer`] trains all coarse
+//! networks together → [`regions`] finds where maps are too coarse → refinement networks learn what is
+//! left → [`Plan::finish`] makes the parts of a twin. Everything runs on the CPU, with kernels of our own.
+
+pub mod balance;
+pub mod coordinates;
+pub mod frame;
+pub mod inputs;
+pub mod loss;
+pub mod net;
+mod plan;
+pub mod regions;
+pub mod rigid;
+pub mod schedule;
+pub mod trainer;
+pub mod transfer;
+mod update;
+
+pub use plan::{Plan, SegmentKind, SegmentPlan};
+pub use schedule::{Progress, Schedule};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use understudy_core::{ControlSpecs, Mesh, Vec3};
+use understudy_rigs::RigError;
+use understudy_rigs::probe::ProbeError;
+
+/// Why a face twin could not be learned.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FaceLearnError {
+    /// A setting that makes no sense.
+    #[error("the {what} is {value}")]
+    Setting {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Arrays that do not fit.
+    #[error("{what}: {got} entries, {want} expected")]
+    Count {
+        /// Which array.
+        what: &'static str,
+        /// Given.
+        got: usize,
+        /// Needed.
+        want: usize,
+    },
+    /// Too little to learn from.
+    #[error("{got} poses: a face twin cannot be learned from fewer than {want}")]
+    TooFewPoses {
+        /// Given.
+        got: usize,
+        /// Needed.
+        want: usize,
+    },
+    /// Maps are drawn in texture space.
+    #[error("the mesh has no texture coordinates; a face twin draws its maps in them")]
+    NoUvs,
+    /// Nothing to learn.
+    #[error("no vertex moves in these poses, or all move as one")]
+    NothingMoves,
+    /// A number in the data is not finite.
+    #[error("pose {pose} has {what} that is not finite")]
+    NonFinite {
+        /// The pose.
+        pose: usize,
+        /// What.
+        what: &'static str,
+    },
+    /// The live rig failed while it was probed.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// The live rig failed while it was probed.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The loss became infinite.
+    #[error("the loss is not finite any more at step {step}; lower the learning rate")]
+    Diverged {
+        /// Where.
+        step: usize,
+    },
+    /// The machine gave no threads.
+    #[error("no threads: {problem}")]
+    Threads {
+        /// Why.
+        problem: String,
+    },
+    /// A mesh that a twin cannot be transferred to.
+    #[error("{problem}")]
+    Transfer {
+        /// Why.
+        problem: String,
+    },
+    /// Training was told to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Fewer poses than this are no dataset.
+pub const FEWEST_POSES: usize = 8;
+
+/// Recorded poses of a rig, all in memory: `vertices` is the bulk, 12 bytes a vertex and pose.
+#[derive(Debug, Clone)]
+pub struct FacePoses<'a> {
+    /// The rest mesh.
+    pub mesh: &'a Mesh,
+    /// The controls.
+    pub specs: &'a ControlSpecs,
+    /// Control values, `[N · C]`.
+    pub controls: Vec<f32>,
+    /// `[N · V]` cm.
+    pub vertices: Vec<Vec3>,
+}
+
+impl FacePoses<'_> {
+    /// Number of poses.
+    pub fn len(&self) -> usize {
+        self.vertices.len() / self.mesh.vertex_count()
+    }
+
+    /// Whether there is no pose.
+    pub fn is_empty(&self) -> bool {
+        self.vertices.is_empty()
+    }
+
+    /// Vertices of a pose.
+    pub fn vertices_of(&self, pose: usize) -> &[Vec3] {
+        let count = self.mesh.vertex_count();
+        &self.vertices[pose * count..(pose + 1) * count]
+    }
+
+    /// Controls of a pose.
+    pub fn controls_of(&self, pose: usize) -> &[f32] {
+        let count = self.specs.len();
+        &self.controls[pose * count..(pose + 1) * count]
+    }
+
+    /// At most `most` poses, spread evenly.
+    pub fn spread(&self, most: usize) -> Vec<usize> {
+        let count = self.len().min(most);
+        (0..count).map(|i| i * self.len() / count).collect()
+    }
+
+    /// Lengths agree, there are enough poses, every number is finite, the mesh has texture coordinates.
+    pub fn check(&self) -> Result<(), FaceLearnError> {
+        if !self.mesh.has_uvs() {
+            return Err(FaceLearnError::NoUvs);
+        }
+        let poses = self.len();
+        if poses < FEWEST_POSES {
+            return Err(FaceLearnError::TooFewPoses { got: poses, want: FEWEST_POSES });
+        }
+        let count = |what: &'static str, got: usize, want: usize| {
+            if got == want { Ok(()) } else { Err(FaceLearnError::Count { what, got, want }) }
+        };
+        count("vertices", self.vertices.len(), poses * self.mesh.vertex_count())?;
+        count("controls", self.controls.len(), poses * self.specs.len())?;
+        for pose in 0..poses {
+            let bad = |what| Err(FaceLearnError::NonFinite { pose, what });
+            if self.controls_of(pose).iter().any(|c| !c.is_finite()) {
+                return bad("a control");
+            }
+            if self.vertices_of(pose).iter().any(|v| !v.is_finite()) {
+                return bad("a vertex");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How to learn a face twin. The defaults are the paper's where it gives them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FaceSettings {
+    /// Maps, or the dense networks that the paper compares with.
+    pub dense: bool,
+    /// Whether crowded regions get refinement networks.
+    pub refine: bool,
+    /// Most regions that are refined.
+    pub most_regions: usize,
+    /// Whether the motion of the whole head is taken out first (our addition).
+    pub frame: bool,
+    /// Whether map coordinates are pulled apart where the texture glues together what moves apart (our
+    /// addition).
+    pub cut: bool,
+    /// α of the normals in the loss.
+    pub normal_weight: f32,
+    /// Poses a step.
+    pub batch: usize,
+    /// Width of dense layers.
+    pub hidden: usize,
+    /// Bins of the balanced drawing of poses.
+    pub bins: usize,
+    /// Landmarks that the bins are made by.
+    pub landmarks: usize,
+    /// A segment is rigid when its best rigid fit misses by less, root mean square a vertex, mm.
+    pub rigid_mm: f64,
+    /// Vertices that a rigid segment follows.
+    pub follows: usize,
+    /// Share of the poses that are held back to watch the loss.
+    pub validation: f32,
+    /// Of the coarse networks.
+    pub coarse: Schedule,
+    /// Of the refinement networks.
+    pub refinement: Schedule,
+    /// Same seed, same twin.
+    pub seed: u64,
+}
+
+impl Default for FaceSettings {
+    fn default() -> Self {
+        Self {
+            dense: false,
+            refine: true,
+            most_regions: 6,
+            frame: true,
+            cut: true,
+            normal_weight: 5.0,
+            batch: 8,
+            hidden: 256,
+            bins: 16,
+            landmarks: 25,
+            rigid_mm: 0.3,
+            follows: 10,
+            validation: 0.03,
+            coarse: Schedule::default(),
+            refinement: Schedule { caps: vec![80_000, 30_000, 10_000], ..Schedule::default() },
+            seed: 1,
+        }
+    }
+}
+
+impl FaceSettings {
+    /// Every number makes sense.
+    pub fn check(&self) -> Result<(), FaceLearnError> {
+        let setting =
+            |what, value, fine| if fine { Ok(()) } else { Err(FaceLearnError::Setting { what, value }) };
+        let alpha = f64::from(self.normal_weight);
+        setting("weight of normals", alpha, alpha.is_finite() && alpha >= 0.0)?;
+        setting("batch", self.batch as f64, (1..=1024).contains(&self.batch))?;
+        setting("width", self.hidden as f64, (1..=4096).contains(&self.hidden))?;
+        setting("number of bins", self.bins as f64, self.bins > 0)?;
+        setting("number of landmarks", self.landmarks as f64, self.landmarks > 0)?;
+        setting("rigid tolerance", self.rigid_mm, self.rigid_mm.is_finite() && self.rigid_mm >= 0.0)?;
+        setting("number of followed vertices", self.follows as f64, self.follows >= 3)?;
+        let held = f64::from(self.validation);
+        setting("validation share", held, (0.0..=0.5).contains(&held))?;
+        self.coarse.check()?;
+        self.refinement.check()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

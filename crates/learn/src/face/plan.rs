@@ -1,0 +1,341 @@
+//! What is decided before networks are trained, and what becomes of them afterwards.
+
+use super::balance::{Balance, landmarks};
+use super::coordinates::{Layout, layout};
+use super::inputs::Influences;
+use super::loss::{Cross, Loss, cross_of};
+use super::net::{NetKind, NetSpec};
+use super::regions::{self, Region, Weighted};
+use super::trainer::Problem;
+use super::{FaceLearnError, FacePoses, FaceSettings, rigid};
+use serde::Serialize;
+use understudy_core::{Random, Vec2, Vec3};
+use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::{FaceHeader, FaceParts, FrameParts, NetParts, RigidParts, Stage};
+
+/// Vertices that move less never move, cm.
+const STILL: f32 = 1e-4;
+/// Validation poses that suffice.
+const MOST_VALIDATION: usize = 96;
+/// Poses by which the size of offsets is measured.
+const MOST_POSES: usize = 200;
+
+/// How a segment moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentKind {
+    /// By a network.
+    Network,
+    /// Rigidly, with vertices of others.
+    Rigid,
+    /// Not at all.
+    Still,
+}
+
+/// One segment of the mesh.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SegmentPlan {
+    /// Its name.
+    pub name: String,
+    /// How many vertices.
+    pub vertices: usize,
+    /// How it moves.
+    pub kind: SegmentKind,
+    /// What its best rigid motion leaves (3.3), root mean square, mm.
+    pub rigid_mm: f64,
+    /// What the motion of those that it could follow leaves, mm.
+    pub follow_mm: Option<f64>,
+    /// Controls that its network sees.
+    pub inputs: usize,
+    /// Pairs of vertices that the texture puts into common pixels though they move apart, before and after
+    /// map coordinates were pulled apart.
+    pub glued: [usize; 2],
+    /// Overlapping islands that were put side by side.
+    pub spread_islands: usize,
+}
+
+/// Everything about a twin but what networks learn.
+pub struct Plan {
+    /// The segments, in the mesh's order.
+    pub segments: Vec<SegmentPlan>,
+    /// Those that move rigidly.
+    pub rigid: Vec<RigidParts>,
+    /// The coarse networks.
+    pub coarse: Vec<NetSpec>,
+    /// Draws the poses of a step.
+    pub balance: Balance,
+    /// Poses that nothing is learned from.
+    pub validation: Vec<usize>,
+    /// The vertices that the bins are made by.
+    pub landmarks: Vec<u32>,
+    uvs: Vec<Vec2>,
+    faces: Vec<[u32; 4]>,
+    counted: usize,
+}
+
+impl Plan {
+    /// Decides. `poses`: the head's motion already taken away.
+    pub fn new(
+        poses: &FacePoses<'_>,
+        influences: &Influences,
+        settings: &FaceSettings,
+    ) -> Result<Self, FaceLearnError> {
+        settings.check()?;
+        let uvs = poses.mesh.vertex_uvs().ok_or(FaceLearnError::NoUvs)?;
+        let (mut segments, rigid) = sort_segments(poses, settings);
+        let mut coarse = Vec::new();
+        for (index, segment) in segments.iter_mut().enumerate() {
+            if segment.kind != SegmentKind::Network {
+                continue;
+            }
+            let vertices = poses.mesh.segments().vertices(index);
+            let shape = DrawingShape::default();
+            let unit = offset_size(poses, &vertices, None);
+            let (spec, layout) = specify(
+                poses,
+                influences,
+                settings,
+                &uvs,
+                &segment.name,
+                Stage::Coarse,
+                vertices,
+                shape,
+                unit,
+            );
+            segment.inputs = spec.inputs.len();
+            segment.glued = [layout.glued_before, layout.glued_after];
+            segment.spread_islands = layout.spread_islands;
+            coarse.push(spec);
+        }
+        if coarse.is_empty() {
+            return Err(FaceLearnError::NothingMoves);
+        }
+        let mut moved = vec![false; poses.mesh.vertex_count()];
+        coarse.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
+        let mut stiff = vec![false; moved.len()];
+        rigid.iter().flat_map(|segment| &segment.vertices).for_each(|v| stiff[*v as usize] = true);
+        let learned = |face: &&understudy_core::Face| {
+            let corners = face.corners();
+            corners.iter().any(|v| moved[*v as usize]) && !corners.iter().any(|v| stiff[*v as usize])
+        };
+        let faces: Vec<Cross> = poses.mesh.faces().iter().filter(learned).map(cross_of).collect();
+        let candidates: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
+        let landmarks = landmarks(poses, &candidates, settings.landmarks);
+        let (training, validation) = split(poses.len(), settings);
+        let balance = Balance::new(poses, &training, &landmarks, settings.bins);
+        let counted = candidates.len();
+        Ok(Self { segments, rigid, coarse, balance, validation, landmarks, uvs, faces, counted })
+    }
+
+    /// What the coarse networks learn.
+    pub fn coarse_problem<'a>(&self, poses: &'a FacePoses<'a>, settings: &FaceSettings) -> Problem<'a> {
+        let problem = self.problem(poses, &self.coarse, settings);
+        let rest = poses.mesh.positions();
+        let base = problem.members.iter().map(|v| rest[*v as usize]).collect();
+        Problem { base, ..problem }
+    }
+
+    /// The networks that refine crowded regions. `members` and `predicted`: the vertices of the coarse
+    /// problem and where it puts them, one row a pose.
+    pub fn refinement(
+        &self,
+        poses: &FacePoses<'_>,
+        influences: &Influences,
+        settings: &FaceSettings,
+    ) -> (Vec<NetSpec>, Vec<Region>) {
+        let mut points = Vec::new();
+        for (segment, spec) in self.coarse.iter().enumerate() {
+            let NetKind::Map { shape, coordinates } = &spec.kind else { continue };
+            let errors = regions::map_error(poses, &spec.vertices, coordinates, shape.map_side());
+            points.extend(spec.vertices.iter().zip(errors).map(|(vertex, weight)| Weighted {
+                vertex: *vertex,
+                segment,
+                uv: self.uvs[*vertex as usize],
+                weight,
+            }));
+        }
+        let low = self.uvs.iter().copied().fold(Vec2::INFINITY, Vec2::min);
+        let high = self.uvs.iter().copied().fold(Vec2::NEG_INFINITY, Vec2::max);
+        let width = (high - low).max_element();
+        let found = regions::find(&points, settings.most_regions, width);
+        let specs = found.iter().enumerate().map(|(index, region)| {
+            let name = format!("{} {}", self.coarse[region.segment].name, index + 1);
+            let shape = DrawingShape::refinement();
+            let vertices = region.vertices.clone();
+            // Residuals are a small part of the offsets; the first steps find the scale.
+            let unit = 0.1 * self.coarse[region.segment].unit;
+            specify(poses, influences, settings, &self.uvs, &name, Stage::Refinement, vertices, shape, unit).0
+        });
+        (specs.collect(), found)
+    }
+
+    /// What refinement networks learn, before its `base` is filled in: the coarse networks' vertices.
+    pub fn refinement_problem<'a>(
+        &self,
+        poses: &'a FacePoses<'a>,
+        specs: &[NetSpec],
+        settings: &FaceSettings,
+    ) -> Problem<'a> {
+        self.problem(poses, specs, settings)
+    }
+
+    fn problem<'a>(
+        &self,
+        poses: &'a FacePoses<'a>,
+        specs: &[NetSpec],
+        settings: &FaceSettings,
+    ) -> Problem<'a> {
+        let count = poses.mesh.vertex_count();
+        let mut moved = vec![false; count];
+        specs.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
+        let touched = |face: &&Cross| face.iter().any(|v| moved[*v as usize]);
+        let faces: Vec<Cross> = self.faces.iter().filter(touched).copied().collect();
+        let mut seen = moved.clone();
+        faces.iter().flatten().for_each(|v| seen[*v as usize] = true);
+        let members: Vec<u32> = (0..count as u32).filter(|v| seen[*v as usize]).collect();
+        let mut local = vec![0u32; count];
+        for (index, vertex) in (0u32..).zip(&members) {
+            local[*vertex as usize] = index;
+        }
+        let loss = Loss {
+            faces: faces.iter().map(|face| face.map(|v| local[v as usize])).collect(),
+            counted: members.iter().filter(|v| moved[**v as usize]).map(|v| local[*v as usize]).collect(),
+            normal_weight: settings.normal_weight,
+            vertex_total: self.counted,
+            face_total: self.faces.len(),
+        };
+        Problem { poses, members, base: Vec::new(), loss }
+    }
+
+    /// Puts the trained networks together.
+    pub fn finish(
+        &self,
+        poses: &FacePoses<'_>,
+        rig_name: &str,
+        frame: Option<FrameParts>,
+        nets: Vec<NetParts>,
+        training: serde_json::Value,
+    ) -> FaceParts {
+        FaceParts {
+            header: FaceHeader {
+                rig: rig_name.into(),
+                topology_hash: poses.mesh.topology_hash(),
+                units: "cm".into(),
+                controls: poses.specs.clone(),
+                training,
+            },
+            mesh: poses.mesh.clone(),
+            frame,
+            nets,
+            rigid: self.rigid.clone(),
+        }
+    }
+}
+
+/// One network: what it sees, where its vertices look.
+fn specify(
+    poses: &FacePoses<'_>,
+    influences: &Influences,
+    settings: &FaceSettings,
+    uvs: &[Vec2],
+    name: &str,
+    stage: Stage,
+    vertices: Vec<u32>,
+    shape: DrawingShape,
+    unit: f32,
+) -> (NetSpec, Layout) {
+    let (inputs, mean, scale) = influences.of(poses, &vertices);
+    let layout = layout(poses, uvs, &vertices, shape.map_side(), settings.cut);
+    let kind = match settings.dense {
+        true => NetKind::Dense,
+        false => NetKind::Map { shape, coordinates: layout.coordinates.clone() },
+    };
+    (NetSpec { name: name.into(), stage, vertices, inputs, mean, scale, unit, kind }, layout)
+}
+
+/// Root mean square of offsets from the rest pose (or another base) a component, cm.
+fn offset_size(poses: &FacePoses<'_>, vertices: &[u32], base: Option<&[Vec3]>) -> f32 {
+    let base = base.unwrap_or(poses.mesh.positions());
+    let chosen = poses.spread(MOST_POSES);
+    let mut sum = 0.0f64;
+    for &pose in &chosen {
+        let now = poses.vertices_of(pose);
+        let square = |v: &u32| f64::from(now[*v as usize].distance_squared(base[*v as usize]));
+        sum += vertices.iter().map(square).sum::<f64>();
+    }
+    let count = (3 * chosen.len() * vertices.len()).max(1) as f64;
+    ((sum / count).sqrt() as f32).max(1e-3)
+}
+
+/// Rigid, still, or for a network.
+fn sort_segments(poses: &FacePoses<'_>, settings: &FaceSettings) -> (Vec<SegmentPlan>, Vec<RigidParts>) {
+    let rest = poses.mesh.positions();
+    let chosen = poses.spread(MOST_POSES);
+    let names = &poses.mesh.segments().names;
+    let tolerance = settings.rigid_mm / 10.0;
+    let members: Vec<Vec<u32>> = (0..names.len()).map(|s| poses.mesh.segments().vertices(s)).collect();
+    let mut segments: Vec<SegmentPlan> = Vec::new();
+    for (name, vertices) in names.iter().zip(&members) {
+        let moves = |v: &u32| {
+            let v = *v as usize;
+            chosen.iter().any(|pose| poses.vertices_of(*pose)[v].distance(rest[v]) > STILL)
+        };
+        let still = !vertices.iter().any(moves);
+        let error = if still { 0.0 } else { rigid::rigidity(poses, vertices) };
+        let kind = match (still, error < tolerance) {
+            (true, _) => SegmentKind::Still,
+            (false, true) => SegmentKind::Rigid,
+            (false, false) => SegmentKind::Network,
+        };
+        segments.push(SegmentPlan {
+            name: name.clone(),
+            vertices: vertices.len(),
+            kind,
+            rigid_mm: error * 10.0,
+            follow_mm: None,
+            inputs: 0,
+            glued: [0, 0],
+            spread_islands: 0,
+        });
+    }
+    // What is rigid but can follow nobody (an eye that looks around) needs a network after all; its
+    // vertices may then be followed by others.
+    loop {
+        let free = |s: &usize| segments[*s].kind != SegmentKind::Rigid;
+        let candidates: Vec<u32> =
+            (0..names.len()).filter(free).flat_map(|s| members[s].iter().copied()).collect();
+        let mut parts = Vec::new();
+        let mut lost = false;
+        for segment in 0..names.len() {
+            if segments[segment].kind == SegmentKind::Rigid {
+                let (own, error) =
+                    rigid::follow(poses, &names[segment], &members[segment], &candidates, settings.follows);
+                segments[segment].follow_mm = Some(error * 10.0);
+                if error < tolerance && own.follows.len() >= 3 {
+                    parts.push(own);
+                } else {
+                    segments[segment].kind = SegmentKind::Network;
+                    lost = true;
+                }
+            }
+        }
+        if !lost {
+            return (segments, parts);
+        }
+    }
+}
+
+/// Training and validation poses, drawn by the seed.
+fn split(poses: usize, settings: &FaceSettings) -> (Vec<u32>, Vec<usize>) {
+    let held = |pose: &usize| {
+        Random::stream(settings.seed ^ 0x5b11, *pose as u64).unit() < f64::from(settings.validation)
+    };
+    let mut validation: Vec<usize> = (0..poses).filter(held).collect();
+    if validation.is_empty() {
+        validation.push(poses - 1);
+    }
+    let training = (0..poses).filter(|p| validation.binary_search(p).is_err()).map(|p| p as u32).collect();
+    let count = validation.len();
+    let most = count.min(MOST_VALIDATION);
+    (training, (0..most).map(|i| validation[i * count / most]).collect())
+}

@@ -1,0 +1,320 @@
+//! Where maps of the coarse resolution are too coarse, and the regions that get maps of their own.
+//!
+//! The best that any map can do is estimated by writing vertex offsets into a map (polyharmonic
+//! interpolation with the linear kernel `φ(r) = r`) and reading them back (3.2). Weighted k-means of the
+//! texture coordinates with that error gives centres, the elbow of its cost their number, and vertices
+//! within a square of a quarter of the texture's width about a centre form a region.
+
+use super::FacePoses;
+use rayon::prelude::*;
+use understudy_core::{Vec2, Vec3};
+use understudy_runtime::face::sample::Look;
+
+/// Poses by which errors are estimated.
+const MOST_POSES: usize = 100;
+/// Vertices that a pixel is interpolated from. The paper interpolates from all at once; with the linear
+/// kernel the nearest screen the others off, and a few dozen suffice.
+const NEAREST: usize = 24;
+/// Rounds of k-means.
+const ROUNDS: usize = 100;
+
+/// Vertices with a map of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// The segment that they belong to.
+    pub segment: usize,
+    /// Centre in texture coordinates.
+    pub centre: Vec2,
+    /// Which vertices of the mesh.
+    pub vertices: Vec<u32>,
+}
+
+/// Mean squared error of the best map of `side` pixels, a vertex, cm² (3.2). `coordinates` in pixels.
+pub fn map_error(poses: &FacePoses<'_>, vertices: &[u32], coordinates: &[Vec2], side: usize) -> Vec<f64> {
+    let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, side)).collect();
+    let seen = understudy_runtime::face::sample::seen(&looks, side);
+    let grid = Grid::new(coordinates, side);
+    let pixel = |pixel: usize| match seen[pixel] {
+        true => grid.weights(Vec2::new((pixel % side) as f32, (pixel / side) as f32), coordinates),
+        false => Vec::new(),
+    };
+    let writers: Vec<Vec<(u32, f32)>> = (0..side * side).into_par_iter().map(pixel).collect();
+    let rest = poses.mesh.positions();
+    let chosen = poses.spread(MOST_POSES);
+    let one = |pose: &usize| -> Vec<f64> {
+        let now = poses.vertices_of(*pose);
+        let offset = |v: &u32| now[*v as usize] - rest[*v as usize];
+        let offsets: Vec<Vec3> = vertices.iter().map(offset).collect();
+        let draw = |writer: &Vec<(u32, f32)>| -> Vec3 {
+            writer.iter().map(|(place, weight)| offsets[*place as usize] * *weight).sum()
+        };
+        let map: Vec<Vec3> = writers.iter().map(draw).collect();
+        let miss = |(offset, look): (&Vec3, &Look)| {
+            let pixels = look.pixels(side).into_iter().zip(look.weights);
+            let read: Vec3 = pixels.map(|(pixel, weight)| map[pixel] * weight).sum();
+            f64::from(read.distance_squared(*offset))
+        };
+        offsets.iter().zip(&looks).map(miss).collect()
+    };
+    let all: Vec<Vec<f64>> = chosen.par_iter().map(one).collect();
+    let mut out = vec![0.0; vertices.len()];
+    for row in &all {
+        out.iter_mut().zip(row).for_each(|(sum, miss)| *sum += miss / chosen.len() as f64);
+    }
+    out
+}
+
+/// Vertices by pixel, to find the nearest.
+struct Grid {
+    cells: Vec<Vec<u32>>,
+    side: usize,
+}
+
+impl Grid {
+    fn new(coordinates: &[Vec2], side: usize) -> Self {
+        let mut cells = vec![Vec::new(); side * side];
+        for (index, place) in (0u32..).zip(coordinates) {
+            let (x, y) = (place.x.round() as usize, place.y.round() as usize);
+            cells[y.min(side - 1) * side + x.min(side - 1)].push(index);
+        }
+        Self { cells, side }
+    }
+
+    /// The nearest vertices of a place, nearest first.
+    fn nearest(&self, at: Vec2, coordinates: &[Vec2]) -> Vec<u32> {
+        let mut found: Vec<(f32, u32)> = Vec::new();
+        let (x, y) = (at.x as i32, at.y as i32);
+        for ring in 0..self.side as i32 {
+            for (dx, dy) in (-ring..=ring).flat_map(|dy| (-ring..=ring).map(move |dx| (dx, dy))) {
+                let inside = |v: i32| (0..self.side as i32).contains(&v);
+                if dx.abs().max(dy.abs()) == ring && inside(x + dx) && inside(y + dy) {
+                    let cell = &self.cells[(y + dy) as usize * self.side + (x + dx) as usize];
+                    found.extend(cell.iter().map(|v| (coordinates[*v as usize].distance(at), *v)));
+                }
+            }
+            // Whatever lies in a further ring is farther than this.
+            let sure = ring as f32 - 0.5;
+            if found.iter().filter(|(distance, _)| *distance <= sure).count() >= NEAREST {
+                break;
+            }
+        }
+        found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        found.truncate(NEAREST);
+        found.into_iter().map(|(_, vertex)| vertex).collect()
+    }
+
+    /// Weights that interpolate at a place: the solution of `[Φ 1; 1ᵀ 0] [w; λ] = [φ; 1]`. Vertices in one
+    /// place would make it singular: the diagonal gets a thousandth of a pixel, which averages them.
+    fn weights(&self, at: Vec2, coordinates: &[Vec2]) -> Vec<(u32, f32)> {
+        let near = self.nearest(at, coordinates);
+        let n = near.len();
+        let size = n + 1;
+        let mut system = vec![0.0f64; size * (size + 1)];
+        let distance = |a: Vec2, b: Vec2| f64::from(a.distance(b));
+        for i in 0..n {
+            for j in 0..n {
+                system[i * (size + 1) + j] =
+                    distance(coordinates[near[i] as usize], coordinates[near[j] as usize]);
+            }
+            // −r is the positive kernel: a nugget has the other sign.
+            system[i * (size + 1) + i] -= 1e-3;
+            system[i * (size + 1) + n] = 1.0;
+            system[n * (size + 1) + i] = 1.0;
+            system[i * (size + 1) + size] = distance(coordinates[near[i] as usize], at);
+        }
+        system[n * (size + 1) + size] = 1.0;
+        match solve(&mut system, size) {
+            Some(weights) => near.iter().copied().zip(weights.iter().map(|w| *w as f32)).collect(),
+            None => near.first().map(|v| (*v, 1.0)).into_iter().collect(),
+        }
+    }
+}
+
+/// Gaussian elimination with pivoting on `[size × (size + 1)]`.
+fn solve(system: &mut [f64], size: usize) -> Option<Vec<f64>> {
+    let width = size + 1;
+    for column in 0..size {
+        let pivot = (column..size)
+            .max_by(|a, b| system[a * width + column].abs().total_cmp(&system[b * width + column].abs()))?;
+        if system[pivot * width + column].abs() < 1e-12 {
+            return None;
+        }
+        for k in 0..width {
+            system.swap(column * width + k, pivot * width + k);
+        }
+        for row in column + 1..size {
+            let factor = system[row * width + column] / system[column * width + column];
+            if factor != 0.0 {
+                for k in column..width {
+                    system[row * width + k] -= factor * system[column * width + k];
+                }
+            }
+        }
+    }
+    let mut out = vec![0.0; size];
+    for row in (0..size).rev() {
+        let known: f64 = (row + 1..size).map(|k| system[row * width + k] * out[k]).sum();
+        out[row] = (system[row * width + size] - known) / system[row * width + row];
+    }
+    out.iter().all(|w| w.is_finite()).then_some(out)
+}
+
+/// A vertex as clustering sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighted {
+    /// In the mesh.
+    pub vertex: u32,
+    /// Its segment: a cluster never crosses segments, whose textures may overlap.
+    pub segment: usize,
+    /// Texture coordinates.
+    pub uv: Vec2,
+    /// Its map error (3.2).
+    pub weight: f64,
+}
+
+/// Centres of `k` clusters, and the cost `Σ w ‖u − c‖²`. A point of a segment without a centre costs as
+/// much as the width of the texture. Starts from the heaviest point, then always where the cost is
+/// largest: the same points always give the same clusters.
+pub fn cluster(points: &[Weighted], k: usize) -> (Vec<(usize, Vec2)>, f64) {
+    let far = 1.0f64;
+    let cost = |point: &Weighted, centres: &[(usize, Vec2)]| -> (f64, usize) {
+        let own = centres.iter().enumerate().filter(|(_, (segment, _))| *segment == point.segment);
+        own.map(|(i, (_, c))| (f64::from(c.distance_squared(point.uv)), i))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap_or((far, usize::MAX))
+    };
+    let mut centres: Vec<(usize, Vec2)> = Vec::new();
+    while centres.len() < k {
+        let worth = |p: &Weighted| p.weight * cost(p, &centres).0;
+        let Some(best) = points.iter().reduce(|a, b| if worth(b) > worth(a) { b } else { a }) else { break };
+        if worth(best) <= 0.0 {
+            break;
+        }
+        centres.push((best.segment, best.uv));
+    }
+    for _ in 0..ROUNDS {
+        let mut sums = vec![(Vec2::ZERO.as_dvec2(), 0.0f64); centres.len()];
+        for point in points {
+            let (_, owner) = cost(point, &centres);
+            if let Some((sum, weight)) = sums.get_mut(owner) {
+                *sum += point.uv.as_dvec2() * point.weight;
+                *weight += point.weight;
+            }
+        }
+        let before = centres.clone();
+        for ((_, centre), (sum, weight)) in centres.iter_mut().zip(&sums) {
+            if *weight > 0.0 {
+                *centre = (*sum / *weight).as_vec2();
+            }
+        }
+        if centres == before {
+            break;
+        }
+    }
+    let total = points.iter().map(|p| p.weight * cost(p, &centres).0).sum();
+    (centres, total)
+}
+
+/// The number of clusters at the elbow: where the cost lies farthest beneath the line from the first to
+/// the last. `costs[i]` is the cost of `i + 1` clusters.
+pub fn elbow(costs: &[f64]) -> usize {
+    let (Some(first), Some(last)) = (costs.first(), costs.last()) else { return 0 };
+    if costs.len() < 3 || first <= last {
+        return costs.len().min(1);
+    }
+    let span = (costs.len() - 1) as f64;
+    let beneath = |i: usize| (first - costs[i]) / (first - last) - i as f64 / span;
+    let best = (0..costs.len()).fold(0, |best, i| if beneath(i) > beneath(best) + 1e-12 { i } else { best });
+    best + 1
+}
+
+/// The regions of a mesh. `width`: that of the texture, whose quarter is the side of a region's square.
+pub fn find(points: &[Weighted], most: usize, width: f32) -> Vec<Region> {
+    let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k).1).collect();
+    let (centres, _) = cluster(points, elbow(&costs));
+    let half = width / 8.0;
+    let mut members: Vec<Vec<&Weighted>> = vec![Vec::new(); centres.len()];
+    for point in points {
+        let inside = |(_, (segment, centre)): &(usize, &(usize, Vec2))| {
+            *segment == point.segment && (point.uv - *centre).abs().max_element() <= half
+        };
+        let nearest = centres.iter().enumerate().filter(inside).min_by(|a, b| {
+            let distance = |c: Vec2| c.distance_squared(point.uv);
+            distance(a.1.1).total_cmp(&distance(b.1.1)).then(a.0.cmp(&b.0))
+        });
+        if let Some((owner, _)) = nearest {
+            members[owner].push(point);
+        }
+    }
+    let region = |(members, (segment, centre)): (Vec<&Weighted>, (usize, Vec2))| Region {
+        segment,
+        centre,
+        vertices: members.iter().map(|p| p.vertex).collect(),
+    };
+    members.into_iter().zip(centres).filter(|(m, _)| m.len() >= 4).map(region).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coordinates::fill;
+    use super::super::tests::small_face;
+    use super::*;
+
+    #[test]
+    fn what_a_map_can_hold_is_held_and_what_is_too_fine_is_not() {
+        let face = small_face(3, 40);
+        let poses = face.poses();
+        let vertices: Vec<u32> = poses.mesh.segments().vertices(0);
+        let uvs = poses.mesh.vertex_uvs().expect("has UVs");
+        let own: Vec<Vec2> = vertices.iter().map(|v| uvs[*v as usize]).collect();
+        let error = |side: usize| {
+            let coordinates: Vec<Vec2> = fill(&own).iter().map(|c| *c * (side - 1) as f32).collect();
+            map_error(&poses, &vertices, &coordinates, side).iter().sum::<f64>()
+        };
+        assert!(error(64) < 0.2 * error(6), "{} {}", error(64), error(6));
+        assert!(error(6).is_finite());
+    }
+
+    #[test]
+    fn a_linear_field_is_interpolated_and_doubled_points_do_no_harm() {
+        let mut points: Vec<Vec2> =
+            (0..100).map(|i| Vec2::new((i % 10) as f32 * 0.7, (i / 10) as f32 * 0.7)).collect();
+        points.push(points[33]);
+        let grid = Grid::new(&points, 8);
+        for at in [Vec2::new(3.0, 3.0), Vec2::new(2.0, 5.0)] {
+            let weights = grid.weights(at, &points);
+            let sum: f32 = weights.iter().map(|(_, w)| w).sum();
+            let read: Vec2 = weights.iter().map(|(v, w)| points[*v as usize] * *w).sum();
+            assert!((sum - 1.0).abs() < 1e-4 && read.distance(at) < 0.05, "{sum} {read}");
+        }
+    }
+
+    #[test]
+    fn clusters_and_their_elbow() {
+        let mut random = understudy_core::Random::new(1);
+        let mut points = Vec::new();
+        for (segment, centre) in
+            [(0, Vec2::new(0.2, 0.3)), (0, Vec2::new(0.8, 0.7)), (1, Vec2::new(0.2, 0.3))]
+        {
+            for _ in 0..60 {
+                let jitter = Vec2::new(random.uniform(-0.02, 0.02), random.uniform(-0.02, 0.02));
+                points.push(Weighted {
+                    vertex: points.len() as u32,
+                    segment,
+                    uv: centre + jitter,
+                    weight: 1.0,
+                });
+            }
+        }
+        // Points without an error do not pull.
+        points.push(Weighted { vertex: 180, segment: 0, uv: Vec2::new(0.5, 0.5), weight: 0.0 });
+        let regions = find(&points, 6, 1.0);
+        assert_eq!(regions.len(), 3);
+        for region in &regions {
+            assert_eq!(region.vertices.len(), 60);
+        }
+        assert_eq!(elbow(&[10.0, 4.0, 1.0, 0.9, 0.8]), 3);
+        assert_eq!(elbow(&[1.0]), 1);
+        assert!(find(&[], 6, 1.0).is_empty());
+    }
+}

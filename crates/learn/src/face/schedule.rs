@@ -1,0 +1,151 @@
+//! When to lower the learning rate and when to stop: each rate until validation stops improving or its cap
+//! is reached, then the best parameters go on to the next. Start at [`run`].
+
+use super::FaceLearnError;
+use super::balance::Balance;
+use super::trainer::Trainer;
+use serde::{Deserialize, Serialize};
+
+/// Learning rates and their ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schedule {
+    /// One after another.
+    pub rates: Vec<f32>,
+    /// Steps of each rate at most.
+    pub caps: Vec<usize>,
+    /// Steps between two looks at the validation poses.
+    pub check_every: usize,
+    /// Looks without a gain after which a rate ends.
+    pub patience: usize,
+    /// What counts as a gain, as a share of the best loss.
+    pub gain: f64,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self {
+            rates: vec![1e-3, 1e-4, 1e-5],
+            caps: vec![120_000, 50_000, 20_000],
+            check_every: 1000,
+            patience: 12,
+            gain: 1e-3,
+        }
+    }
+}
+
+impl Schedule {
+    /// The same rates with so many steps in all.
+    pub fn with_total(mut self, total: usize) -> Self {
+        let whole: usize = self.caps.iter().sum::<usize>().max(1);
+        for cap in &mut self.caps {
+            *cap = (*cap as f64 / whole as f64 * total as f64).round().max(1.0) as usize;
+        }
+        self
+    }
+
+    /// Steps of all rates at most.
+    pub fn total(&self) -> usize {
+        self.caps.iter().sum()
+    }
+
+    /// Every number makes sense.
+    pub fn check(&self) -> Result<(), FaceLearnError> {
+        let setting =
+            |what, value, fine| if fine { Ok(()) } else { Err(FaceLearnError::Setting { what, value }) };
+        for rate in &self.rates {
+            setting("learning rate", f64::from(*rate), rate.is_finite() && *rate > 0.0)?;
+        }
+        let same = self.rates.len() == self.caps.len() && !self.rates.is_empty();
+        setting("number of caps", self.caps.len() as f64, same)?;
+        setting("interval of checks", self.check_every as f64, self.check_every > 0)?;
+        setting("patience", self.patience as f64, self.patience > 0)?;
+        setting("gain", self.gain, self.gain.is_finite() && self.gain >= 0.0)
+    }
+}
+
+/// How far training is. Together with the networks' state it is all that a later run needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Which rate.
+    pub rate: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Steps at this rate.
+    pub steps_at_rate: usize,
+    /// The best validation loss of all.
+    pub best: f32,
+    /// The loss that the next gain is measured against.
+    pub mark: f32,
+    /// Looks since the last gain.
+    pub stale: usize,
+    /// Steps at each rate that has ended, and whether it stopped improving or ran into its cap.
+    pub ended: Vec<(usize, End)>,
+}
+
+/// Why a rate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// No gain any more.
+    Converged,
+    /// All its steps.
+    Cap,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        let (best, mark) = (f32::MAX, f32::MAX);
+        Self { rate: 0, steps: 0, steps_at_rate: 0, best, mark, stale: 0, ended: Vec::new() }
+    }
+}
+
+/// Trains to the end of the schedule. `watch(progress, loss)` is called after every step and may stop by
+/// answering `false`; what it was told then is where a later call goes on.
+pub fn run(
+    trainer: &Trainer<'_>,
+    balance: &Balance,
+    validation: &[usize],
+    schedule: &Schedule,
+    batch: usize,
+    seed: u64,
+    progress: &mut Progress,
+    mut watch: impl FnMut(&Progress, f64) -> bool,
+) -> Result<(), FaceLearnError> {
+    let mut poses = vec![0usize; batch];
+    while progress.rate < schedule.rates.len() {
+        let (rate, cap) = (schedule.rates[progress.rate], schedule.caps[progress.rate]);
+        let converged = progress.stale >= schedule.patience;
+        if converged || progress.steps_at_rate >= cap {
+            let end = if converged { End::Converged } else { End::Cap };
+            progress.ended.push((progress.steps_at_rate, end));
+            progress.rate += 1;
+            (progress.steps_at_rate, progress.stale, progress.mark) = (0, 0, progress.best);
+            trainer.restore_best();
+            continue;
+        }
+        balance.draw(seed, progress.steps, &mut poses);
+        progress.steps += 1;
+        progress.steps_at_rate += 1;
+        let cost = trainer.step(&poses, progress.steps, rate).total();
+        if !cost.is_finite() {
+            return Err(FaceLearnError::Diverged { step: progress.steps });
+        }
+        if progress.steps_at_rate % schedule.check_every == 0 || progress.steps_at_rate == cap {
+            let loss = trainer.measure(validation).total() as f32;
+            if loss < progress.best {
+                progress.best = loss;
+                trainer.keep();
+            }
+            if f64::from(loss) < f64::from(progress.mark) * (1.0 - schedule.gain) {
+                (progress.mark, progress.stale) = (loss, 0);
+            } else {
+                progress.stale += 1;
+            }
+        }
+        if !watch(progress, cost) {
+            return Err(FaceLearnError::Stopped);
+        }
+    }
+    Ok(())
+}

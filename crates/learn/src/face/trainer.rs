@@ -1,0 +1,290 @@
+//! All networks of a stage trained together, since the loss looks across the borders of segments. A step
+//! is five rounds of tasks on a few threads; every sum has a fixed order, so that the number of threads
+//! leaves no trace. Start at [`Trainer::step`].
+
+use super::loss::{Cost, Loss};
+use super::net::{NetSpec, PoseTape, TrainNet};
+use super::update::Step;
+use super::{FaceLearnError, FacePoses};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use understudy_core::Vec3;
+use understudy_runtime::dense::Kernel;
+use understudy_runtime::face::NetParts;
+use understudy_runtime::workers::Workers;
+
+/// What is to be learned.
+pub struct Problem<'a> {
+    /// The poses, the head's motion taken away.
+    pub poses: &'a FacePoses<'a>,
+    /// The vertices of the mesh that the loss sees.
+    pub members: Vec<u32>,
+    /// Where they are before the networks add to them: one row for all poses, or one a pose.
+    pub base: Vec<Vec3>,
+    /// What counts, by numbers into `members`.
+    pub loss: Loss,
+}
+
+impl Problem<'_> {
+    fn base_of(&self, pose: usize) -> &[Vec3] {
+        let count = self.members.len();
+        if self.base.len() == count { &self.base } else { &self.base[pose * count..(pose + 1) * count] }
+    }
+}
+
+/// One pose of the batch.
+struct Row {
+    truth: Vec<Vec3>,
+    now: Vec<Vec3>,
+    slopes: Vec<Vec3>,
+    cost: Cost,
+}
+
+/// Networks, their memory and the threads.
+pub struct Trainer<'a> {
+    problem: Problem<'a>,
+    workers: Workers,
+    kernel: Kernel,
+    batch: usize,
+    nets: Vec<RwLock<TrainNet>>,
+    /// Of network `n` and pose `b` at `n · batch + b`.
+    tapes: Vec<Mutex<PoseTape>>,
+    /// Derivatives by dense outputs, like the tapes.
+    by_numbers: Vec<Mutex<Vec<f32>>>,
+    rows: Vec<RwLock<Row>>,
+    /// Networks, the heaviest first.
+    order: Vec<usize>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Trainer<'a> {
+    /// Fresh networks. `hidden`: width of the dense layers.
+    pub fn new(
+        problem: Problem<'a>,
+        specs: Vec<NetSpec>,
+        hidden: usize,
+        batch: usize,
+        seed: u64,
+        threads: usize,
+    ) -> Result<Self, FaceLearnError> {
+        let mut local = vec![u32::MAX; problem.poses.mesh.vertex_count()];
+        for (index, vertex) in (0u32..).zip(&problem.members) {
+            local[*vertex as usize] = index;
+        }
+        let mut nets = Vec::with_capacity(specs.len());
+        for (index, spec) in specs.into_iter().enumerate() {
+            let members = spec.vertices.iter().map(|v| local[*v as usize]).collect();
+            let seed = seed.wrapping_mul(0x9e37_79b9).wrapping_add(index as u64 + 1);
+            nets.push(TrainNet::new(spec, members, hidden, batch, seed));
+        }
+        let tapes = nets.iter().flat_map(|net| (0..batch).map(|_| Mutex::new(net.tape()))).collect();
+        let by_numbers =
+            nets.iter().flat_map(|net| (0..batch).map(|_| Mutex::new(vec![0.0; net.numbers()]))).collect();
+        let count = problem.members.len();
+        let blank = || vec![Vec3::ZERO; count];
+        let row =
+            |_| RwLock::new(Row { truth: blank(), now: blank(), slopes: blank(), cost: Cost::default() });
+        let mut order: Vec<usize> = (0..nets.len()).collect();
+        order.sort_by_key(|net| (std::cmp::Reverse(nets[*net].work()), *net));
+        let workers =
+            Workers::new(threads).map_err(|error| FaceLearnError::Threads { problem: error.to_string() })?;
+        Ok(Self {
+            workers,
+            kernel: Kernel::detect(),
+            batch,
+            nets: nets.into_iter().map(RwLock::new).collect(),
+            tapes,
+            by_numbers,
+            rows: (0..batch).map(row).collect(),
+            order,
+            problem,
+        })
+    }
+
+    /// Multiply-adds of one pose through all networks.
+    pub fn multiply_adds(&self) -> usize {
+        self.nets.iter().map(|net| read(net).work()).sum()
+    }
+
+    fn tape(&self, net: usize, pose: usize) -> &Mutex<PoseTape> {
+        &self.tapes[net * self.batch + pose]
+    }
+
+    /// Networks draw and vertices move, for at most a batch of poses.
+    fn forward(&self, poses: &[usize]) {
+        let count = poses.len();
+        self.workers.run(self.nets.len(), &|task| {
+            write(&self.nets[self.order[task]]).begin(self.problem.poses, poses);
+        });
+        self.workers.run(self.nets.len() * count, &|task| {
+            let (net, pose) = (self.order[task / count], task % count);
+            read(&self.nets[net]).draw(self.kernel, pose, &mut lock(self.tape(net, pose)));
+        });
+        self.workers.run(count, &|pose| {
+            let mut row = write(&self.rows[pose]);
+            let row = &mut *row;
+            row.now.copy_from_slice(self.problem.base_of(poses[pose]));
+            for (index, net) in self.nets.iter().enumerate() {
+                let tape = lock(self.tape(index, pose));
+                for (offset, member) in tape.offsets.iter().zip(&read(net).members) {
+                    row.now[*member as usize] += *offset;
+                }
+            }
+            let truth = self.problem.poses.vertices_of(poses[pose]);
+            for (slot, vertex) in row.truth.iter_mut().zip(&self.problem.members) {
+                *slot = truth[*vertex as usize];
+            }
+            let share = 1.0 / count as f32;
+            row.cost = self.problem.loss.evaluate(&row.truth, &row.now, share, &mut row.slopes);
+        });
+    }
+
+    fn cost(&self, count: usize) -> Cost {
+        let mut sum = Cost::default();
+        for row in &self.rows[..count] {
+            sum += read(row).cost;
+        }
+        Cost { position: sum.position / count as f64, normal: sum.normal / count as f64 }
+    }
+
+    /// One step down on a batch of poses; gives the mean cost before it. `number` counts from 1.
+    ///
+    /// # Panics
+    /// When there are more poses than a batch, or none.
+    pub fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
+        assert!(!poses.is_empty() && poses.len() <= self.batch, "a batch of poses");
+        self.forward(poses);
+        let count = poses.len();
+        self.workers.run(self.nets.len() * count, &|task| {
+            let (net, pose) = (self.order[task / count], task % count);
+            let (row, mut tape) = (read(&self.rows[pose]), lock(self.tape(net, pose)));
+            let mut by_numbers = lock(&self.by_numbers[net * self.batch + pose]);
+            read(&self.nets[net]).undraw(self.kernel, &row.slopes, &mut tape, &mut by_numbers);
+        });
+        let step = Step::new(number, rate);
+        self.workers.run(self.nets.len(), &|task| {
+            let index = self.order[task];
+            let mut net = write(&self.nets[index]);
+            net.clear();
+            for pose in 0..count {
+                let by_numbers = lock(&self.by_numbers[index * self.batch + pose]);
+                net.collect(pose, &lock(self.tape(index, pose)), &by_numbers);
+            }
+            net.finish(count, step);
+        });
+        self.cost(count)
+    }
+
+    /// The mean cost of some poses, nothing learned.
+    pub fn measure(&self, poses: &[usize]) -> Cost {
+        let mut sum = Cost::default();
+        for batch in poses.chunks(self.batch) {
+            self.forward(batch);
+            let cost = self.cost(batch.len());
+            sum += Cost {
+                position: cost.position * batch.len() as f64,
+                normal: cost.normal * batch.len() as f64,
+            };
+        }
+        let count = poses.len().max(1) as f64;
+        Cost { position: sum.position / count, normal: sum.normal / count }
+    }
+
+    /// Numbers of some vertices of the mesh among those of the problem.
+    ///
+    /// # Panics
+    /// When one is not among them.
+    pub fn locals(&self, vertices: &[u32]) -> Vec<u32> {
+        let place = |v: &u32| self.problem.members.binary_search(v).expect("a vertex of the problem") as u32;
+        vertices.iter().map(place).collect()
+    }
+
+    /// Where the networks put some of the problem's vertices in every pose, one row a pose: the base of
+    /// the networks that refine them.
+    pub fn predict(
+        &self,
+        wanted: &[u32],
+        mut watch: impl FnMut(usize) -> bool,
+    ) -> Result<Vec<Vec3>, FaceLearnError> {
+        let all: Vec<usize> = (0..self.problem.poses.len()).collect();
+        let mut out = Vec::with_capacity(all.len() * wanted.len());
+        for batch in all.chunks(self.batch) {
+            self.forward(batch);
+            for row in &self.rows[..batch.len()] {
+                let row = read(row);
+                out.extend(wanted.iter().map(|member| row.now[*member as usize]));
+            }
+            if !watch(out.len() / wanted.len().max(1)) {
+                return Err(FaceLearnError::Stopped);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Marks the current parameters as the best.
+    pub fn keep(&self) {
+        for net in &self.nets {
+            let mut net = write(net);
+            let net = &mut *net;
+            net.best.copy_from_slice(&net.parameters);
+        }
+    }
+
+    /// Goes back to the best parameters.
+    pub fn restore_best(&self) {
+        for net in &self.nets {
+            let mut net = write(net);
+            let net = &mut *net;
+            net.parameters.copy_from_slice(&net.best);
+        }
+    }
+
+    /// Everything that training goes on from: per network parameters, both moments, the best parameters.
+    pub fn state(&self) -> Vec<[Vec<f32>; 4]> {
+        let one = |net: &RwLock<TrainNet>| {
+            let net = read(net);
+            let moments = &net.moments;
+            [net.parameters.clone(), moments.first.clone(), moments.second.clone(), net.best.clone()]
+        };
+        self.nets.iter().map(one).collect()
+    }
+
+    /// Takes a state over; `false` where it is not of these networks.
+    pub fn set_state(&self, state: &[[Vec<f32>; 4]]) -> bool {
+        let fits = |(net, arrays): (&RwLock<TrainNet>, &[Vec<f32>; 4])| {
+            let count = read(net).parameters.len();
+            arrays.iter().all(|array| array.len() == count && array.iter().all(|n| n.is_finite()))
+        };
+        if state.len() != self.nets.len() || !self.nets.iter().zip(state).all(fits) {
+            return false;
+        }
+        for (net, [parameters, first, second, best]) in self.nets.iter().zip(state) {
+            let mut net = write(net);
+            net.parameters.copy_from_slice(parameters);
+            net.moments.first.copy_from_slice(first);
+            net.moments.second.copy_from_slice(second);
+            net.best.copy_from_slice(best);
+        }
+        true
+    }
+
+    /// The networks for a twin.
+    pub fn parts(&self) -> Vec<NetParts> {
+        self.nets.iter().map(|net| read(net).parts()).collect()
+    }
+
+    /// Gives the problem back: its memory is large.
+    pub fn into_problem(self) -> Problem<'a> {
+        self.problem
+    }
+}

@@ -1,0 +1,1 @@
+//! A face twin on another mesh (in the making).
