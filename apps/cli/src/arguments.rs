@@ -82,7 +82,9 @@ Methods and equations: docs/methods/inverse-rig.md")]
     #[command(after_help = "Example: understudy bench rook.twin --peers")]
     Bench(BenchTwinArguments),
     /// Writes a twin for other programs.
-    #[command(after_help = "Example: understudy export rook.twin --onnx rook.onnx")]
+    #[command(after_help = "Examples:
+  understudy export rook.twin --onnx rook.onnx
+  understudy export rook.twin --glb rook.glb --clip walk --clip data/rook-kick")]
     Export(ExportArguments),
     /// Prints a completion script for a shell.
     #[command(
@@ -110,6 +112,8 @@ pub enum SampleMethod {
     Gaussian,
     /// Each control evenly over its range.
     Uniform,
+    /// As gaussian, but a random share of the controls stays at its default.
+    Sparse,
     /// Frames of clips, each control's offset times its own factor of 0.25 to 3.
     Noise,
 }

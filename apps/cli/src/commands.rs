@@ -66,6 +66,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
     let method = arguments.method.map(|method| match method {
         SampleMethod::Gaussian => Method::Gaussian,
         SampleMethod::Uniform => Method::Uniform,
+        SampleMethod::Sparse => Method::Sparse,
         SampleMethod::Noise => Method::Noise,
     });
     let config = SampleConfig {

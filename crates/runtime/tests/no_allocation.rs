@@ -7,7 +7,7 @@ mod counting;
 use counting::allocations;
 use understudy_core::{Affine3A, Quat, Vec3};
 use understudy_runtime::body::{
-    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, LayerParts, Workspace,
+    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Workspace,
 };
 use understudy_runtime::dense::{Activation, Precision};
 use understudy_runtime::workers::Workers;
@@ -25,6 +25,7 @@ fn twin() -> BodyTwin {
     let group = |index: usize| GroupParts {
         bone: index,
         vertices: (0..PER_GROUP as u32).map(|v| (v as usize * BONES + index) as u32).collect(),
+        ghosts: vec![((index + 1) % BONES) as u32],
         inputs: (0..20 * 12).map(|i| ((i + index * 12) % (BONES * 12)) as u32).collect(),
         mean: vec![0.0; 240],
         scale: vec![0.1; 240],
@@ -32,7 +33,7 @@ fn twin() -> BodyTwin {
             layer(128, 240, Activation::Tanh),
             layer(128, 128, Activation::Tanh),
             layer(25, 128, Activation::None),
-            layer(3 * PER_GROUP, 25, Activation::None),
+            layer(3 * (PER_GROUP + 1), 25, Activation::None),
         ],
     };
     let bones = (0..BONES).map(|b| BoneHeader { name: format!("b{b}"), parent: b.checked_sub(1) }).collect();
@@ -43,11 +44,20 @@ fn twin() -> BodyTwin {
             units: "cm".into(),
             bones,
             controls: vec![],
+            frame: InputFrame::Group,
             training: serde_json::Value::Null,
         },
         rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
         rest_bones: vec![Affine3A::IDENTITY; BONES],
         base: None,
+        // The first vertex of every group at a border, a second one behind it.
+        stitch: Some(Stitch {
+            vertices: (0..2 * BONES as u32).collect(),
+            border: BONES,
+            shares: vec![1.0; 2 * BONES],
+            offsets: (0..=2 * BONES as u32).collect(),
+            sources: (0..BONES as u32).chain(0..BONES as u32).collect(),
+        }),
         groups: (0..BONES).map(group).collect(),
     };
     BodyTwin::new(parts, Precision::Half).expect("a valid twin")

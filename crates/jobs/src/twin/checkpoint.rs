@@ -39,6 +39,7 @@ impl Checkpoints {
         let tanh: Vec<bool> = parts.layers.iter().map(|l| l.activation == Activation::Tanh).collect();
         writer.metadata("tanh", serde_json::to_string(&tanh).unwrap_or_default());
         writer.u32("vertices", &[parts.vertices.len()], &parts.vertices);
+        writer.u32("ghosts", &[parts.ghosts.len()], &parts.ghosts);
         writer.u32("inputs", &[parts.inputs.len()], &parts.inputs);
         writer.f32("mean", &[parts.mean.len()], &parts.mean);
         writer.f32("scale", &[parts.scale.len()], &parts.scale);
@@ -81,6 +82,7 @@ impl Checkpoints {
         let parts = GroupParts {
             bone,
             vertices: integers("vertices")?,
+            ghosts: integers("ghosts")?,
             inputs: integers("inputs")?,
             mean: floats("mean")?,
             scale: floats("scale")?,

@@ -11,5 +11,6 @@ pub mod export_glb;
 pub mod learn;
 mod onnx;
 mod peers;
+mod sight;
 
 pub use data::open_twin;

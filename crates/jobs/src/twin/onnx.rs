@@ -3,9 +3,10 @@
 //! Inputs: `bones [J,3,4]` (row-major 3×4, bone → world, cm) and, where the twin has some, `controls [C]`.
 //! Output: `vertices [V,3]` in cm.
 
+use super::sight::Sight;
 use understudy_core::{Affine3A, SkinWeights};
 use understudy_io::onnx::{Attribute, Graph, Value};
-use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts};
+use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, Stitch};
 use understudy_runtime::dense::Activation;
 
 /// The bytes of the model.
@@ -14,7 +15,8 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let joints = parts.header.bones.len();
     let bones = graph.input("bones", &[joints, 3, 4]);
     let skeleton = Skeleton::new(&mut graph, &bones);
-    let mut inputs = relative_to_parent(&mut graph, parts, &skeleton);
+    let sight = Sight::new(parts);
+    let mut inputs = seen_bones(&mut graph, joints, &sight, &skeleton);
     if !parts.header.controls.is_empty() {
         let controls = graph.input("controls", &[parts.header.controls.len()]);
         inputs = graph.node("Concat", &[&inputs, &controls], &[Attribute::Integer("axis", 0)]);
@@ -22,17 +24,31 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let groups: Vec<Value> = parts
         .groups
         .iter()
-        .filter(|g| !g.vertices.is_empty())
-        .map(|g| group(&mut graph, parts, g, &inputs, &skeleton))
+        .zip(&sight.inputs)
+        .filter(|(g, _)| !g.vertices.is_empty() || !g.ghosts.is_empty())
+        .map(|(g, seen)| group(&mut graph, parts, g, seen, &inputs, &skeleton))
         .collect();
     let ordered = graph.node("Concat", &groups.iter().collect::<Vec<_>>(), &[Attribute::Integer("axis", 0)]);
-    // Vertex k is at place order[k] of the groups laid end to end.
+    // Vertex k is at place order[k] of the groups laid end to end, each with its ghosts behind it.
     let mut order = vec![0i64; parts.rest_vertices.len()];
-    for (place, vertex) in parts.groups.iter().flat_map(|g| &g.vertices).enumerate() {
-        order[*vertex as usize] = place as i64;
+    let mut ghosts = Vec::new();
+    let mut place = 0;
+    for group in &parts.groups {
+        for vertex in &group.vertices {
+            order[*vertex as usize] = place;
+            place += 1;
+        }
+        let end = place + group.ghosts.len() as i64;
+        ghosts.extend(place..end);
+        place = end;
     }
     let order = graph.integers(&[order.len()], &order);
     let mut vertices = graph.node("Gather", &[&ordered, &order], &[Attribute::Integer("axis", 0)]);
+    if let Some(stitch) = parts.stitch.as_ref().filter(|stitch| stitch.border > 0) {
+        let ghosts = graph.integers(&[ghosts.len()], &ghosts);
+        let ghosts = graph.node("Gather", &[&ordered, &ghosts], &[Attribute::Integer("axis", 0)]);
+        vertices = stitched(&mut graph, stitch, &ghosts, vertices, parts.rest_vertices.len());
+    }
     if let Some(base) = &parts.base {
         let skinned = linear_blend(&mut graph, parts, base, &skeleton);
         vertices = graph.node("Add", &[&vertices, &skinned], &[]);
@@ -59,30 +75,96 @@ impl Skeleton {
     }
 }
 
-/// Twelve numbers a bone, `[12 J]`: columns of `X_p^-1 X_j`, then `X_p^-1 (t_j − t_p)`.
-fn relative_to_parent(graph: &mut Graph, parts: &BodyParts, skeleton: &Skeleton) -> Value {
-    let joints = parts.header.bones.len();
-    // A root's parent is the world: an identity after the last bone.
+/// Twelve numbers a pair of reference `r` and bone `j`: columns of `X_r^-1 X_j`, then `X_r^-1 (t_j − t_r)`.
+fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skeleton) -> Value {
+    let axis = |axis| Attribute::Integer("axis", axis);
+    // The world is an identity after the last bone.
     let identity = graph.floats(&[1, 3, 3], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
     let zero = graph.floats(&[1, 3], &[0.0; 3]);
-    let axis = |axis| Attribute::Integer("axis", axis);
     let linear = graph.node("Concat", &[&skeleton.linear, &identity], &[axis(0)]);
     let origin = graph.node("Concat", &[&skeleton.origin, &zero], &[axis(0)]);
-    let parents: Vec<i64> = parts.header.bones.iter().map(|b| b.parent.unwrap_or(joints) as i64).collect();
-    let parents = graph.integers(&[joints], &parents);
-    let parent_linear = graph.node("Gather", &[&linear, &parents], &[axis(0)]);
-    let parent_origin = graph.node("Gather", &[&origin, &parents], &[axis(0)]);
-    let inverse = inverse(graph, &parent_linear);
-    let relative = graph.node("MatMul", &[&inverse, &skeleton.linear], &[]);
-    let apart = graph.node("Sub", &[&skeleton.origin, &parent_origin], &[]);
+    let inverse = inverse(graph, &linear);
+    let count = sight.pairs.len();
+    let references: Vec<i64> = sight.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
+    let bones: Vec<i64> = sight.pairs.iter().map(|(_, bone)| *bone as i64).collect();
+    let (references, bones) = (graph.integers(&[count], &references), graph.integers(&[count], &bones));
+    let pick =
+        |graph: &mut Graph, from: &Value, places: &Value| graph.node("Gather", &[from, places], &[axis(0)]);
+    let turn = pick(graph, &inverse, &references);
+    let reference_origin = pick(graph, &origin, &references);
+    let bone_linear = pick(graph, &linear, &bones);
+    let bone_origin = pick(graph, &origin, &bones);
+    let relative = graph.node("MatMul", &[&turn, &bone_linear], &[]);
+    let apart = graph.node("Sub", &[&bone_origin, &reference_origin], &[]);
     let last = graph.integers(&[1], &[2]);
     let apart = graph.node("Unsqueeze", &[&apart, &last], &[]);
-    let offset = graph.node("MatMul", &[&inverse, &apart], &[]);
+    let offset = graph.node("MatMul", &[&turn, &apart], &[]);
     let turned = graph.node("Transpose", &[&relative], &[Attribute::Integers("perm", &[0, 2, 1])]);
     let offset = graph.node("Transpose", &[&offset], &[Attribute::Integers("perm", &[0, 2, 1])]);
     let both = graph.node("Concat", &[&turned, &offset], &[axis(1)]);
-    let flat = graph.integers(&[1], &[(joints * BONE_INPUTS) as i64]);
+    let flat = graph.integers(&[1], &[(count * BONE_INPUTS) as i64]);
     graph.node("Reshape", &[&both, &flat], &[])
+}
+
+/// Corrections at the seams, ring by ring: sources are padded to the largest number in their ring with a
+/// weight of zero.
+fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value, size: usize) -> Value {
+    let axis = |axis| Attribute::Integer("axis", axis);
+    let count = stitch.vertices.len();
+    let mut corrections: Vec<Value> = Vec::new();
+    let mut start = 0;
+    while start < count {
+        // A ring reads rings before it, never itself.
+        let sources = |entry: usize| {
+            &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize]
+        };
+        let end = if start == 0 {
+            stitch.border
+        } else {
+            let own = |entry: &usize| sources(*entry).iter().any(|source| *source as usize >= start);
+            (start + 1..count).find(own).unwrap_or(count)
+        };
+        let widest = (start..end).map(|entry| sources(entry).len()).max().unwrap_or(1);
+        let (mut places, mut weights) = (Vec::new(), Vec::new());
+        for entry in start..end {
+            let own = sources(entry);
+            // At a border one's own opinion counts too: its difference is zero.
+            let share = 1.0 / (own.len() + usize::from(start == 0)) as f32;
+            places.extend(own.iter().map(|s| i64::from(*s)).chain(std::iter::repeat(0)).take(widest));
+            weights.extend(own.iter().map(|_| share).chain(std::iter::repeat(0.0)).take(widest));
+        }
+        let places = graph.integers(&[end - start, widest], &places);
+        let weights = graph.floats(&[end - start, widest, 1], &weights);
+        let differences = if start == 0 {
+            let opinions = graph.node("Gather", &[ghosts, &places], &[axis(0)]);
+            let own: Vec<i64> = stitch.vertices[..end].iter().map(|v| i64::from(*v)).collect();
+            let own = graph.integers(&[end], &own);
+            let own = graph.node("Gather", &[&vertices, &own], &[axis(0)]);
+            let along = graph.integers(&[1], &[1]);
+            let own = graph.node("Unsqueeze", &[&own, &along], &[]);
+            graph.node("Sub", &[&opinions, &own], &[])
+        } else {
+            let before = graph.node("Concat", &corrections.iter().collect::<Vec<_>>(), &[axis(0)]);
+            graph.node("Gather", &[&before, &places], &[axis(0)])
+        };
+        let weighted = graph.node("Mul", &[&differences, &weights], &[]);
+        let along = graph.integers(&[1], &[1]);
+        corrections.push(graph.node("ReduceSum", &[&weighted, &along], &[Attribute::Integer("keepdims", 0)]));
+        start = end;
+    }
+    let all = graph.node("Concat", &corrections.iter().collect::<Vec<_>>(), &[axis(0)]);
+    let shares = graph.floats(&[count, 1], &stitch.shares);
+    let all = graph.node("Mul", &[&all, &shares], &[]);
+    // A row of zeros for vertices that are not corrected.
+    let zero = graph.floats(&[1, 3], &[0.0; 3]);
+    let all = graph.node("Concat", &[&all, &zero], &[axis(0)]);
+    let mut places = vec![count as i64; size];
+    for (entry, vertex) in stitch.vertices.iter().enumerate() {
+        places[*vertex as usize] = entry as i64;
+    }
+    let places = graph.integers(&[places.len()], &places);
+    let spread = graph.node("Gather", &[&all, &places], &[axis(0)]);
+    graph.node("Add", &[&vertices, &spread], &[])
 }
 
 /// Inverses of `[J,3,3]` by cross products of columns: ONNX has no such operator.
@@ -118,10 +200,11 @@ fn group(
     graph: &mut Graph,
     parts: &BodyParts,
     group: &GroupParts,
+    seen: &[u32],
     inputs: &Value,
     skeleton: &Skeleton,
 ) -> Value {
-    let count = group.vertices.len();
+    let count = group.vertices.len() + group.ghosts.len();
     let mut offset = None;
     let mut columns = group.inputs.len();
     for (index, layer) in group.layers.iter().enumerate() {
@@ -132,7 +215,7 @@ fn group(
         } else {
             let source = match offset.take() {
                 Some(value) => value,
-                None => normalised(graph, group, inputs),
+                None => normalised(graph, group, seen, inputs),
             };
             debug_assert!(index == 0 || columns > 0, "hidden layers have a width");
             let mut transposed = vec![0.0; rows * columns];
@@ -155,7 +238,7 @@ fn group(
         Some(_) => vec![0.0; 3 * count],
         None => {
             let place = |v: &u32| to_bone.transform_point3(parts.rest_vertices[*v as usize]).to_array();
-            group.vertices.iter().flat_map(place).collect()
+            group.vertices.iter().chain(&group.ghosts).flat_map(place).collect()
         }
     };
     let mut place = graph.floats(&[count, 3], &local);
@@ -176,9 +259,9 @@ fn group(
     graph.node("Add", &[&moved, &origin], &[])
 }
 
-fn normalised(graph: &mut Graph, group: &GroupParts, inputs: &Value) -> Value {
+fn normalised(graph: &mut Graph, group: &GroupParts, seen: &[u32], inputs: &Value) -> Value {
     let count = group.inputs.len();
-    let indices: Vec<i64> = group.inputs.iter().map(|i| i64::from(*i)).collect();
+    let indices: Vec<i64> = seen.iter().map(|i| i64::from(*i)).collect();
     let indices = graph.integers(&[1, count], &indices);
     let raw = graph.node("Gather", &[inputs, &indices], &[Attribute::Integer("axis", 0)]);
     let mean = graph.floats(&[1, count], &group.mean);

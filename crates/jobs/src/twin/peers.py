@@ -35,12 +35,16 @@ def feed(pose):
 
 
 class Twin(torch.nn.Module):
-    """The same networks and skinning in PyTorch, for any number of poses."""
+    """The same networks and skinning in PyTorch, for any number of poses.
+
+    It leaves out what closes the seams, so it has a little less to do than we have.
+    """
 
     def __init__(self, arrays):
         super().__init__()
         self.groups = torch.nn.ModuleList()
-        self.parents = torch.from_numpy(arrays["parents"]).long()
+        self.references = torch.from_numpy(arrays["references"]).long()
+        self.seen = torch.from_numpy(arrays["seen"]).long()
         for index in range(int(arrays["groups"])):
             group = torch.nn.Module()
             for name in ("inputs", "mean", "scale", "local", "bone"):
@@ -63,9 +67,10 @@ class Twin(torch.nn.Module):
         identity = torch.eye(3).expand(len(bones), 1, 3, 3)
         all_linear = torch.cat([linear, identity], 1)
         all_origin = torch.cat([origin, torch.zeros(len(bones), 1, 3)], 1)
-        inverse = torch.linalg.inv(all_linear[:, self.parents])
-        relative = (inverse @ linear).transpose(2, 3).flatten(2)
-        offset = (inverse @ (origin - all_origin[:, self.parents]).unsqueeze(-1)).squeeze(-1)
+        inverse = torch.linalg.inv(all_linear)[:, self.references]
+        relative = (inverse @ linear[:, self.seen]).transpose(2, 3).flatten(2)
+        apart = origin[:, self.seen] - all_origin[:, self.references]
+        offset = (inverse @ apart.unsqueeze(-1)).squeeze(-1)
         inputs = torch.cat([torch.cat([relative, offset], 2).flatten(1), controls], 1)
         out = []
         for group in self.groups:

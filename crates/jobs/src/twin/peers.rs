@@ -1,6 +1,7 @@
 //! onnxruntime and PyTorch as contestants: a Python process in an environment of its own that times them
 //! when asked.
 
+use super::sight::Sight;
 use crate::{Event, JobError, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -137,21 +138,27 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
     writer.write(&folder.join("poses.npz"))?;
 
     let mut writer = NpzWriter::new();
-    let parents: Vec<i32> = parts.header.bones.iter().map(|b| b.parent.unwrap_or(joints) as i32).collect();
-    writer.i32("parents", &[joints], &parents);
-    let groups: Vec<_> = parts.groups.iter().filter(|group| !group.vertices.is_empty()).collect();
+    let sight = Sight::new(parts);
+    let count = sight.pairs.len();
+    let references: Vec<i32> = sight.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i32).collect();
+    let seen: Vec<i32> = sight.pairs.iter().map(|(_, bone)| *bone as i32).collect();
+    writer.i32("references", &[count], &references);
+    writer.i32("seen", &[count], &seen);
+    let groups = parts.groups.iter().zip(&sight.inputs).filter(|(group, _)| !group.vertices.is_empty());
+    let groups: Vec<_> = groups.collect();
     writer.i32("groups", &[], &[groups.len() as i32]);
-    for (index, group) in groups.into_iter().enumerate() {
+    for (index, (group, seen)) in groups.into_iter().enumerate() {
         let named = |name: &str| format!("{index}.{name}");
-        let inputs: Vec<i32> = group.inputs.iter().map(|i| *i as i32).collect();
+        let inputs: Vec<i32> = seen.iter().map(|i| *i as i32).collect();
+        let spoken = group.vertices.len() + group.ghosts.len();
         let to_bone = parts.rest_bones[group.bone].inverse();
         let place = |v: &u32| to_bone.transform_point3(parts.rest_vertices[*v as usize]).to_array();
-        let local: Vec<f32> = group.vertices.iter().flat_map(place).collect();
+        let local: Vec<f32> = group.vertices.iter().chain(&group.ghosts).flat_map(place).collect();
         writer.i32(&named("bone"), &[], &[group.bone as i32]);
         writer.i32(&named("inputs"), &[inputs.len()], &inputs);
         writer.f32(&named("mean"), &[group.mean.len()], &group.mean);
         writer.f32(&named("scale"), &[group.scale.len()], &group.scale);
-        writer.f32(&named("local"), &[group.vertices.len(), 3], &local);
+        writer.f32(&named("local"), &[spoken, 3], &local);
         writer.i32(&named("layers"), &[], &[group.layers.len() as i32]);
         for (layer, data) in group.layers.iter().enumerate() {
             let rows = data.bias.len();

@@ -87,14 +87,12 @@ impl PoseSpace {
             let mean = sum / (count * count.saturating_sub(1) / 2).max(1) as f64;
             let sharpness = 1.0 / mean.powi(2).max(1e-6);
             kernel.iter_mut().for_each(|k| *k = (-*k * sharpness).exp());
-            // Examples that look alike to this vertex must not blow up.
-            (0..count).for_each(|i| kernel[i * count + i] += 1e-3);
             let offset = |(pose, skin): (&usize, &Vec<Vec3>)| {
                 let miss = poses.vertices_of(*pose)[vertex] - skin[vertex];
                 poses.bones_of(*pose)[bone].inverse().transform_vector3(miss)
             };
             let offsets: Vec<Vec3> = chosen.iter().zip(&skinned).map(offset).collect();
-            let coefficients = solve_three(&mut kernel, count, &offsets);
+            let coefficients = solve_three(&kernel, count, &offsets);
             PoseSpaceVertex { joints, bone, sharpness: sharpness as f32, coefficients }
         };
         let vertices = (0..examples.rest.len()).into_par_iter().map(vertex).collect();
@@ -116,8 +114,37 @@ fn spread_weights(weights: &SkinWeights, parents: &[Option<usize>], vertex: usiz
     spread.into_iter().collect()
 }
 
-/// Cholesky solve with three right-hand sides.
-fn solve_three(matrix: &mut [f64], n: usize, right: &[Vec3]) -> Vec<Vec3> {
+/// Cholesky solve with three right-hand sides. A Gaussian of angles between rotations need not be positive
+/// definite, and examples may look alike to a vertex: the diagonal is raised until the factor exists.
+fn solve_three(kernel: &[f64], n: usize, right: &[Vec3]) -> Vec<Vec3> {
+    let mut raise = 1e-3;
+    let factor = loop {
+        match factor(kernel, n, raise) {
+            Some(factor) => break factor,
+            None => raise *= 3.0,
+        }
+    };
+    let mut x: Vec<_> = right.iter().map(|r| r.as_dvec3()).collect();
+    for i in 0..n {
+        for k in 0..i {
+            x[i] = x[i] - x[k] * factor[i * n + k];
+        }
+        x[i] /= factor[i * n + i];
+    }
+    for i in (0..n).rev() {
+        for k in i + 1..n {
+            x[i] = x[i] - x[k] * factor[k * n + i];
+        }
+        x[i] /= factor[i * n + i];
+    }
+    x.into_iter().map(|x| x.as_vec3()).collect()
+}
+
+/// The lower factor of `kernel + raise · 1`; `None` where a pivot falls below half of what was added.
+/// Entries of the kernel are at most one, so `raise = n` always succeeds.
+fn factor(kernel: &[f64], n: usize, raise: f64) -> Option<Vec<f64>> {
+    let mut matrix = kernel.to_vec();
+    (0..n).for_each(|i| matrix[i * n + i] += raise);
     for j in 0..n {
         for k in 0..j {
             let factor = matrix[j * n + k];
@@ -125,25 +152,16 @@ fn solve_three(matrix: &mut [f64], n: usize, right: &[Vec3]) -> Vec<Vec3> {
                 matrix[i * n + j] -= matrix[i * n + k] * factor;
             }
         }
-        let pivot = matrix[j * n + j].max(1e-12).sqrt();
+        let pivot = matrix[j * n + j];
+        if pivot < 0.5 * raise {
+            return None;
+        }
+        let root = pivot.sqrt();
         for i in j..n {
-            matrix[i * n + j] /= pivot;
+            matrix[i * n + j] /= root;
         }
     }
-    let mut x: Vec<_> = right.iter().map(|r| r.as_dvec3()).collect();
-    for i in 0..n {
-        for k in 0..i {
-            x[i] = x[i] - x[k] * matrix[i * n + k];
-        }
-        x[i] /= matrix[i * n + i];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            x[i] = x[i] - x[k] * matrix[k * n + i];
-        }
-        x[i] /= matrix[i * n + i];
-    }
-    x.into_iter().map(|x| x.as_vec3()).collect()
+    Some(matrix)
 }
 
 impl Approximation for PoseSpace {

@@ -16,20 +16,36 @@ pub struct Components {
     pub error: f64,
 }
 
-/// The fewest components whose mean error a vertex is below `threshold` cm, at most `most`. `rows`:
+/// How many components are wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Mean error a vertex that may be left, cm.
+    pub error: f64,
+    /// The same as a share of the mean length of a vertex's residual; the smaller of both counts …
+    pub share: f64,
+    /// … but no less than this is asked for, cm.
+    pub least: f64,
+    /// Never more than that many.
+    pub most: usize,
+}
+
+/// The fewest components whose mean error a vertex is below what is wanted. `rows`:
 /// `[n × width]`, three numbers a vertex; the mean is removed in place. By subspace iteration on a random
 /// start (Halko, Martinsson and Tropp 2011) with two rounds.
-pub fn fit(rows: &mut [f32], width: usize, threshold: f64, most: usize, seed: u64) -> Components {
+pub fn fit(rows: &mut [f32], width: usize, centred: bool, wanted: Wanted, seed: u64) -> Components {
     let n = rows.len() / width;
     let mut sums = vec![0.0f64; width];
     for row in rows.chunks_exact(width) {
         sums.iter_mut().zip(row).for_each(|(sum, r)| *sum += f64::from(*r));
     }
-    let mean: Vec<f32> = sums.iter().map(|sum| (sum / n as f64) as f32).collect();
+    let mut mean: Vec<f32> = sums.iter().map(|sum| (sum / n as f64) as f32).collect();
+    if !centred {
+        mean.fill(0.0);
+    }
     for row in rows.chunks_exact_mut(width) {
         row.iter_mut().zip(&mean).for_each(|(r, m)| *r -= m);
     }
-    let most = most.min(width).min(n);
+    let most = wanted.most.min(width).min(n);
     let wide = (most + 8).min(width).min(n);
     let mut random = Random::new(seed);
     let mut basis: Vec<f32> = (0..wide * width).map(|_| random.normal() as f32).collect();
@@ -42,7 +58,7 @@ pub fn fit(rows: &mut [f32], width: usize, threshold: f64, most: usize, seed: u6
         orthonormalise_rows(&mut basis, wide, width);
     }
     sort_by_variance(rows, n, width, &mut basis, wide);
-    let (count, error) = fewest(rows, n, width, &basis, most, threshold);
+    let (count, error) = fewest(rows, n, width, &basis, Wanted { most, ..wanted });
     basis.truncate(count * width);
     Components { mean, basis, count, error }
 }
@@ -63,7 +79,7 @@ fn sort_by_variance(rows: &[f32], n: usize, width: usize, basis: &mut Vec<f32>, 
 }
 
 /// How many components reach the threshold, measured on a few hundred rows.
-fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], most: usize, threshold: f64) -> (usize, f64) {
+fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -> (usize, f64) {
     let step = n.div_ceil(400);
     let mut left: Vec<Vec<f32>> = rows.chunks_exact(width).step_by(step).map(<[f32]>::to_vec).collect();
     let distance = |left: &[Vec<f32>]| {
@@ -72,7 +88,8 @@ fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], most: usize, thre
         sum / (left.len() * width / 3).max(1) as f64
     };
     let mut error = distance(&left);
-    for count in 0..most {
+    let threshold = wanted.error.min((wanted.share * error).max(wanted.least));
+    for count in 0..wanted.most {
         if error < threshold {
             return (count, error);
         }
@@ -83,7 +100,7 @@ fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], most: usize, thre
         }
         error = distance(&left);
     }
-    (most, error)
+    (wanted.most, error)
 }
 
 /// Gram–Schmidt, twice for accuracy; a row without length of its own becomes zero.
@@ -122,6 +139,8 @@ fn orthonormalise_columns(matrix: &mut [f32], rows: usize, columns: usize) {
 mod tests {
     use super::*;
 
+    const WANTED: Wanted = Wanted { error: 1e-4, share: 1.0, least: 1e-4, most: 20 };
+
     #[test]
     fn data_of_rank_three_needs_three_components() {
         let (n, width) = (300, 60);
@@ -134,7 +153,7 @@ mod tests {
                 (0..width).map(|i| 7.0 + (0..3).map(|k| scores[k] * axes[k * width + i]).sum::<f32>()),
             );
         }
-        let components = fit(&mut rows, width, 1e-4, 20, 1);
+        let components = fit(&mut rows, width, true, WANTED, 1);
         assert_eq!(components.count, 3, "error {}", components.error);
         for a in 0..3 {
             for b in 0..3 {
@@ -144,6 +163,6 @@ mod tests {
             }
         }
         let mut constant = vec![2.0; 30 * 6];
-        assert_eq!(fit(&mut constant, 6, 1e-4, 20, 1).count, 0);
+        assert_eq!(fit(&mut constant, 6, true, WANTED, 1).count, 0);
     }
 }

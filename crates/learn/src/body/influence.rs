@@ -3,7 +3,7 @@
 
 use super::{LearnError, Poses};
 use rayon::prelude::*;
-use understudy_core::{Affine3A, Controls, Random, Vec3};
+use understudy_core::{Affine3A, Controls, Random, Skeleton, Vec3};
 use understudy_rigs::{Rig, RigPose};
 
 /// A residual that changes by less is taken for unchanged, cm.
@@ -20,6 +20,20 @@ pub struct GroupInputs {
     pub bones: Vec<u32>,
     /// Controls that move no bone, ascending.
     pub controls: Vec<u32>,
+}
+
+impl GroupInputs {
+    /// The same bones with their parents, for networks that see all bones from `own`: a bone's place in
+    /// its parent's frame follows from both. `own` itself never changes there.
+    pub(super) fn with_parents(mut self, skeleton: &Skeleton, own: u32) -> Self {
+        let parent = |bone: &u32| skeleton.bones()[*bone as usize].parent.map(|parent| parent as u32);
+        let parents: Vec<u32> = self.bones.iter().filter_map(parent).collect();
+        self.bones.extend(parents);
+        self.bones.sort_unstable();
+        self.bones.dedup();
+        self.bones.retain(|bone| *bone != own);
+        self
+    }
 }
 
 /// Moves every control of the live rig at several random poses, to both ends of its range and to a

@@ -1,13 +1,15 @@
 //! The body twin (METHODS M1, body-twin paper chapter 2).
 //!
 //! The way: [`Poses`] in memory → [`assign`] gives every vertex one bone and drops bones with few →
-//! [`influence`] says what each group's network must see → [`components`] compresses its residuals →
+//! [`influence`] says what each group's network must see → [`seams`] what it says of its neighbours → [`components`] compresses its residuals →
 //! [`Plan::train_group`] trains one network → [`Plan::finish`] makes the parts of a twin.
 
 pub mod assign;
 pub mod components;
+mod features;
 pub mod influence;
 mod plan;
+pub mod seams;
 
 pub use influence::GroupInputs;
 pub use plan::{BodySettings, GroupReport, Plan, TrainedGroup};

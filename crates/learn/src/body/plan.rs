@@ -1,9 +1,10 @@
 //! The plan of a body twin and the training of its groups.
 
 use super::assign::{Assignment, assign};
-use super::components::{self, Components};
+use super::components::{self, Components, Wanted};
+use super::features::Features;
 use super::influence::{self, GroupInputs};
-use super::{LearnError, Poses};
+use super::{LearnError, Poses, seams};
 use crate::dense::Net;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Random, SkinWeights, Vec3};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{BONE_INPUTS, BodyHeader, BodyParts, BoneHeader, GroupParts, LayerParts};
+use understudy_runtime::body::{BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts};
 use understudy_runtime::dense::Activation;
 
 /// How to learn a body twin. The defaults are the paper's sizes.
@@ -22,10 +23,20 @@ pub struct BodySettings {
     pub assignment_tolerance: f64,
     /// Mean error a vertex that the principal components may leave, cm.
     pub component_error: f64,
+    /// The same as a share of what the linear part leaves: where that is little, 0.03 cm would be all of it.
+    pub component_share: f64,
+    /// Whether components are taken about the mean residual; about zero otherwise.
+    pub centred: bool,
+    /// Rings of vertices over which corrections at a seam fade; 0 leaves seams as they are.
+    pub seam_rings: usize,
+    /// An input is left out when others explain all but this share of its variance.
+    pub input_tolerance: f64,
     /// Widths of the hidden layers that are tried, in order, until the target is met.
     pub widths: Vec<usize>,
     /// Validation error a vertex at which the smaller width suffices, cm; `None` takes the last width.
     pub target: Option<f64>,
+    /// How networks see the bones.
+    pub frame: InputFrame,
     /// Of each network.
     pub train: TrainSettings,
 }
@@ -35,8 +46,13 @@ impl Default for BodySettings {
         Self {
             assignment_tolerance: 1.2,
             component_error: 0.03,
+            component_share: 0.05,
+            centred: false,
+            seam_rings: 5,
+            input_tolerance: 0.003,
             widths: vec![128],
             target: None,
+            frame: InputFrame::Group,
             train: TrainSettings::default(),
         }
     }
@@ -64,6 +80,19 @@ impl BodySettings {
     }
 }
 
+impl BodySettings {
+    /// Components finer than this gain nothing that anybody sees, cm.
+    const FINEST: f64 = 0.008;
+    /// More components than this a group cost more time than they gain.
+    const MOST_COMPONENTS: usize = 64;
+
+    fn wanted(&self) -> Wanted {
+        let least = Self::FINEST.min(self.component_error);
+        let (error, share) = (self.component_error, self.component_share);
+        Wanted { error, share, least, most: Self::MOST_COMPONENTS }
+    }
+}
+
 /// Everything that is decided before a network is trained.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -71,10 +100,14 @@ pub struct Plan {
     pub assignment: Assignment,
     /// Bone and vertices of each group.
     pub groups: Vec<(u32, Vec<u32>)>,
+    /// Vertices of others that each group's network speaks of; none where seams are left as they are.
+    pub ghosts: Vec<Vec<u32>>,
     /// What each network sees.
     pub inputs: Vec<GroupInputs>,
     /// Whether the inputs were found on the live rig or estimated from the poses.
     pub probed: bool,
+    /// How networks see the bones.
+    pub frame: InputFrame,
     /// The linear base, where it is not one bone a vertex.
     pub base: Option<SkinWeights>,
 }
@@ -128,13 +161,30 @@ impl Plan {
             Some(rig) => influence::probe(rig, &groups)?,
             None => influence::estimate(poses, &groups),
         };
-        Ok(Self { assignment, groups, inputs, probed: rig.is_some(), base })
+        let inputs = match settings.frame {
+            InputFrame::Parent => inputs,
+            InputFrame::Group => {
+                let seen = inputs.into_iter().zip(&groups);
+                seen.map(|(inputs, (bone, _))| inputs.with_parents(poses.skeleton, *bone)).collect()
+            }
+        };
+        let ghosts = match settings.seam_rings {
+            0 => vec![Vec::new(); groups.len()],
+            _ => seams::ghosts(&poses.mesh.adjacency(), &groups),
+        };
+        let (probed, frame) = (rig.is_some(), settings.frame);
+        Ok(Self { assignment, groups, ghosts, inputs, probed, frame, base })
     }
 
-    /// Residuals of a group in its bone's frame (2.2), `[N × 3P]`.
+    /// The vertices that a group's network speaks of: its own, then its ghosts.
+    fn spoken(&self, group: usize) -> Vec<u32> {
+        self.groups[group].1.iter().chain(&self.ghosts[group]).copied().collect()
+    }
+
+    /// Residuals in the group's bone's frame (2.2), ghosts included, `[N × 3P]`.
     fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
-        let (bone, members) = &self.groups[group];
-        let bone = *bone as usize;
+        let (bone, members) = (self.groups[group].0, self.spoken(group));
+        let bone = bone as usize;
         let rest = poses.mesh.positions();
         let inverse_rest: Vec<Affine3A> =
             poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
@@ -159,52 +209,6 @@ impl Plan {
         (0..poses.len()).into_par_iter().flat_map_iter(row).collect()
     }
 
-    /// Inputs of a group that vary at all, with mean and scale, and their normalised values `[N × inputs]`.
-    fn inputs(&self, poses: &Poses<'_>, group: usize) -> (Vec<u32>, Vec<f32>, Vec<f32>, Vec<f32>) {
-        let GroupInputs { bones, controls } = &self.inputs[group];
-        let first_control = (poses.skeleton.len() * BONE_INPUTS) as u32;
-        let used = self.used_controls();
-        let control_slot = |c: &u32| used.iter().position(|u| u == c).map_or(0, |slot| slot as u32);
-        let candidates: Vec<u32> = bones
-            .iter()
-            .flat_map(|bone| (0..BONE_INPUTS as u32).map(move |n| bone * BONE_INPUTS as u32 + n))
-            .chain(controls.iter().map(|c| first_control + control_slot(c)))
-            .collect();
-        let parents: Vec<Option<usize>> = poses.skeleton.bones().iter().map(|b| b.parent).collect();
-        let row = |pose: usize| {
-            let global = poses.bones_of(pose);
-            let bone_numbers = bones.iter().flat_map(|bone| {
-                let bone = *bone as usize;
-                let relative = parents[bone].map_or(global[bone], |p| global[p].inverse() * global[bone]);
-                relative.to_cols_array()
-            });
-            let values = controls.iter().map(|c| poses.controls_of(pose)[*c as usize]);
-            bone_numbers.chain(values).collect::<Vec<f32>>()
-        };
-        let raw: Vec<f32> = (0..poses.len()).into_par_iter().flat_map_iter(row).collect();
-        let (wide, n) = (candidates.len(), poses.len() as f64);
-        let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
-        for row in raw.chunks_exact(wide.max(1)) {
-            sums.iter_mut().zip(row).for_each(|(s, r)| *s += f64::from(*r));
-        }
-        sums.iter_mut().for_each(|s| *s /= n);
-        for row in raw.chunks_exact(wide.max(1)) {
-            squares.iter_mut().zip(row).zip(&sums).for_each(|((q, r), m)| *q += (f64::from(*r) - m).powi(2));
-        }
-        let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
-        // A number that never changes tells nothing and would be divided by zero.
-        let kept: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5).collect();
-        let mean: Vec<f32> = kept.iter().map(|i| sums[*i] as f32).collect();
-        let scale: Vec<f32> = kept.iter().map(|i| (1.0 / spread[*i]) as f32).collect();
-        let rows = raw.chunks_exact(wide.max(1));
-        let normalised = rows
-            .flat_map(|row| {
-                kept.iter().enumerate().map(|(k, i)| (row[*i] - mean[k]) * scale[k]).collect::<Vec<_>>()
-            })
-            .collect();
-        (kept.iter().map(|i| candidates[*i]).collect(), mean, scale, normalised)
-    }
-
     /// Controls that some group sees, ascending.
     pub fn used_controls(&self) -> Vec<u32> {
         let mut used: Vec<u32> = self.inputs.iter().flat_map(|g| g.controls.iter().copied()).collect();
@@ -223,12 +227,16 @@ impl Plan {
         mut watch: impl FnMut(usize, f64) -> bool,
     ) -> Result<TrainedGroup, LearnError> {
         let (bone, members) = &self.groups[group];
-        let width = 3 * members.len();
+        let spoken = members.len() + self.ghosts[group].len();
+        let width = 3 * spoken;
         let mut rows = self.residuals(poses, group);
         let seed = settings.train.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(*bone));
+        let Features { inputs, mean, scale, values: x } =
+            self.features(poses, group, settings.input_tolerance);
+        // A network that sees nothing can still say the mean.
+        let centred = settings.centred || inputs.is_empty();
         let Components { mean: centre, basis, count, error } =
-            components::fit(&mut rows, width, settings.component_error, 64, seed);
-        let (inputs, mean, scale, x) = self.inputs(poses, group);
+            components::fit(&mut rows, width, centred, settings.wanted(), seed);
         let mut report = GroupReport {
             bone: poses.skeleton.bones()[*bone as usize].name.clone(),
             vertices: members.len(),
@@ -241,6 +249,7 @@ impl Plan {
         let parts = |inputs, mean, scale, layers| GroupParts {
             bone: *bone as usize,
             vertices: members.clone(),
+            ghosts: self.ghosts[group].clone(),
             inputs,
             mean,
             scale,
@@ -264,7 +273,7 @@ impl Plan {
         let power = scores.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>() / poses.len() as f64;
         let unit = (power / count as f64).sqrt().max(1e-9);
         scores.iter_mut().for_each(|s| *s = (f64::from(*s) / unit) as f32);
-        let per_vertex = |validation: f64| validation * unit / (members.len() as f64).sqrt();
+        let per_vertex = |validation: f64| validation * unit / (spoken as f64).sqrt();
         let mut best: Option<(Net, TrainReport, usize)> = None;
         for &hidden in &settings.widths {
             let sizes = [inputs.len(), hidden, hidden, count];
@@ -337,11 +346,15 @@ impl Plan {
                 units: "cm".into(),
                 bones: bones.iter().map(|b| BoneHeader { name: b.name.clone(), parent: b.parent }).collect(),
                 controls: names,
+                frame: self.frame,
                 training,
             },
             rest_vertices: poses.mesh.positions().to_vec(),
             rest_bones: poses.skeleton.rest_global().to_vec(),
             base: self.base.clone(),
+            stitch: (settings.seam_rings > 0).then(|| {
+                seams::stitch(&poses.mesh.adjacency(), &self.groups, &self.ghosts, settings.seam_rings)
+            }),
             groups: groups.into_iter().map(|g| g.parts).collect(),
         }
     }

@@ -18,8 +18,10 @@ impl Adam {
         Self { first: vec![0.0; count], second: vec![0.0; count], steps: 0 }
     }
 
-    /// One step down the gradient.
-    pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], rate: f32) {
+    /// One step down the gradient. `decay` draws every parameter towards zero by `rate · decay`, apart
+    /// from the gradient (Loshchilov and Hutter 2019).
+    pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], rate: f32, decay: f32) {
+        let keep = 1.0 - rate * decay;
         self.steps += 1;
         let correction_1 = 1.0 / (1.0 - Self::BETA_1.powi(self.steps));
         let correction_2 = 1.0 / (1.0 - Self::BETA_2.powi(self.steps));
@@ -27,7 +29,8 @@ impl Adam {
         for ((parameter, g), (m, v)) in parameters.iter_mut().zip(gradient).zip(moments) {
             *m = Self::BETA_1 * *m + (1.0 - Self::BETA_1) * g;
             *v = Self::BETA_2 * *v + (1.0 - Self::BETA_2) * g * g;
-            *parameter -= rate * *m * correction_1 / ((*v * correction_2).sqrt() + Self::EPSILON);
+            *parameter =
+                keep * *parameter - rate * *m * correction_1 / ((*v * correction_2).sqrt() + Self::EPSILON);
         }
     }
 }
@@ -40,11 +43,11 @@ mod tests {
     fn the_first_step_is_the_rate_and_a_parabola_is_solved() {
         let mut adam = Adam::new(1);
         let mut x = [3.0f32];
-        adam.step(&mut x, &[6.0], 0.1);
+        adam.step(&mut x, &[6.0], 0.1, 0.0);
         assert!((x[0] - 2.9).abs() < 1e-6);
         for _ in 0..500 {
             let g = [2.0 * x[0]];
-            adam.step(&mut x, &g, 0.05);
+            adam.step(&mut x, &g, 0.05, 0.0);
         }
         assert!(x[0].abs() < 1e-2, "{}", x[0]);
     }

@@ -15,6 +15,8 @@ pub struct TrainSettings {
     pub batch: usize,
     /// First learning rate; falls to a thousandth of it by half a cosine.
     pub rate: f32,
+    /// How strongly parameters are drawn towards zero, in the optimiser's own way.
+    pub decay: f32,
     /// Share of the rows that are held back to watch for over-fitting.
     pub validation: f32,
     /// Stop after that many epochs without a better validation error.
@@ -25,7 +27,7 @@ pub struct TrainSettings {
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self { epochs: 120, batch: 128, rate: 0.004, validation: 0.05, patience: 40, seed: 1 }
+        Self { epochs: 200, batch: 128, rate: 0.002, decay: 0.1, validation: 0.05, patience: 40, seed: 1 }
     }
 }
 
@@ -96,7 +98,7 @@ pub fn train(
             // The first steps go gently: Adam's averages are still empty.
             let warm = ((steps + 1) as f32 / 50.0).min(1.0);
             let rate = settings.rate * warm * (0.001 + 0.999 * cosine);
-            adam.step(&mut net.parameters, &gradient, rate);
+            adam.step(&mut net.parameters, &gradient, rate, settings.decay);
             steps += 1;
         }
         epochs = epoch + 1;

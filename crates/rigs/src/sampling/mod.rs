@@ -51,6 +51,10 @@ pub enum Method {
     Gaussian,
     /// Each control by itself, evenly over its range.
     Uniform,
+    /// As [`Method::Gaussian`], but a random share of the controls, drawn anew for every pose, stays at its
+    /// default: animators move a few controls at a time, and the neutral pose is a corner of a range that
+    /// begins at zero.
+    Sparse,
     /// A frame of a clip, each control's offset from its default times its own random factor (METHODS
     /// M2, face-twin paper eq. 3.5), brought back into range.
     Noise,
@@ -63,6 +67,7 @@ impl std::fmt::Display for Method {
         f.write_str(match self {
             Self::Gaussian => "gaussian",
             Self::Uniform => "uniform",
+            Self::Sparse => "sparse",
             Self::Noise => "noise",
             Self::Clips => "clips",
         })
@@ -125,10 +130,10 @@ impl SamplingConfig {
         }
         let mut sampled = Vec::new();
         match self.method {
-            Method::Gaussian | Method::Uniform if !self.clips.is_empty() => {
+            Method::Gaussian | Method::Uniform | Method::Sparse if !self.clips.is_empty() => {
                 return Err(SamplingError::ClipsUnused { method: self.method });
             }
-            Method::Gaussian | Method::Uniform => {}
+            Method::Gaussian | Method::Uniform | Method::Sparse => {}
             Method::Noise | Method::Clips => {
                 let asked = |clip: &&Clip| self.clips.is_empty() || self.clips.contains(&clip.name);
                 let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
@@ -185,6 +190,14 @@ impl PoseSource {
             Method::Uniform => {
                 let mut random = Random::stream(self.config.seed, index);
                 out.0.extend(self.specs.iter().map(|spec| random.uniform(spec.low, spec.high)));
+            }
+            Method::Sparse => {
+                let mut random = Random::stream(self.config.seed, index);
+                let share = random.uniform(0.0, 1.0);
+                out.0.extend(self.specs.iter().map(|spec| {
+                    let value = random.truncated_normal(spec.low, spec.high);
+                    if random.uniform(0.0, 1.0) < share { value } else { spec.default }
+                }));
             }
             Method::Noise => {
                 let mut random = Random::stream(self.config.seed, index);
@@ -259,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_method_stays_in_range_and_depends_on_the_index_alone() {
-        for method in [Method::Gaussian, Method::Uniform, Method::Noise, Method::Clips] {
+        for method in [Method::Gaussian, Method::Uniform, Method::Sparse, Method::Noise, Method::Clips] {
             let source = source(&config(method));
             let forward: Vec<Controls> = (0..90).map(|i| source.pose(i)).collect();
             let mut backward: Vec<Controls> = (0..90).rev().map(|i| source.pose(i)).collect();
@@ -290,6 +303,19 @@ mod tests {
             assert!((mean - 20.0).abs() < 0.6, "{method}: mean {mean}");
             assert!((found - spread).abs() < 0.4, "{method}: {found}");
         }
+    }
+
+    #[test]
+    fn sparse_poses_leave_half_of_the_controls_alone() {
+        let source = source(&config(Method::Sparse));
+        let poses: Vec<Controls> = (0..4000).map(|i| source.pose(i)).collect();
+        let still =
+            |pose: &Controls| pose.0.iter().zip(&specs().defaults().0).filter(|(a, b)| a == b).count();
+        let share = poses.iter().map(still).sum::<usize>() as f64 / (3.0 * poses.len() as f64);
+        assert!((share - 0.5).abs() < 0.02, "{share}");
+        // The share itself is drawn: all or none of three stay more often than with a fixed one half.
+        let all = poses.iter().filter(|pose| still(pose) == 3).count() as f64 / poses.len() as f64;
+        assert!((all - 0.25).abs() < 0.03, "{all}");
     }
 
     #[test]

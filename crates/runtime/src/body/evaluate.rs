@@ -1,15 +1,16 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
-use super::{BONE_INPUTS, BodyTwin, Group, TwinError};
+use super::decoder::Coefficients;
+use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use understudy_core::{Affine3A, Vec3};
 
-/// Poses of a crowd that go through a network together: eight tiles of six, small enough that inputs
-/// and outputs of a layer stay in the second-level cache.
-const BLOCK: usize = 48;
+/// Poses of a crowd that go through a network together: whole tiles of six and of four, small enough that
+/// inputs and outputs of a layer stay in the second-level cache.
+const BLOCK: usize = 96;
 
 /// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
 pub struct Workspace {
@@ -19,19 +20,32 @@ pub struct Workspace {
     input_count: usize,
     chunks: Vec<Mutex<Chunk>>,
     block: usize,
+    /// Opinions on ghosts, `[block × ghosts]`.
+    ghosts: Vec<Vec3>,
+    /// Corrections at the seams, one buffer a pose of the block.
+    corrections: Vec<Mutex<Vec<Vec3>>>,
 }
 
-/// The share of one task: some groups, their buffers and their vertices.
+/// The share of one task: some groups and their buffers.
 struct Chunk {
     groups: Range<usize>,
     /// Two buffers that layers read and write in turn, `[block × stride]`.
     buffers: [Vec<f32>; 2],
     stride: usize,
     panel: Vec<f32>,
-    /// Vertices of the groups, one after another, `[block × vertices]`.
-    vertices: Vec<Vec3>,
-    vertex_count: usize,
+    /// The group's bone in every pose, `[block]`.
+    frames: Vec<Affine3A>,
 }
+
+/// Where all tasks write. Every vertex is in one group, every ghost has a place of its own, and every
+/// group in one task: no place is written twice.
+#[derive(Clone, Copy)]
+struct Place(*mut Vec3);
+
+// SAFETY: see above; the borrow that it stands for outlives all tasks.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
 
 impl Workspace {
     /// For one pose at a time, in `tasks` shares of about equal work.
@@ -48,22 +62,33 @@ impl Workspace {
         let input_count = twin.bone_count() * BONE_INPUTS + twin.header().controls.len();
         let chunk = |groups: Range<usize>| {
             let members = || twin.groups[groups.clone()].iter();
-            let widest =
-                |g: &Group| g.layers.iter().map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0);
-            let stride = members().map(widest).max().unwrap_or(0);
-            let columns = members().flat_map(|g| &g.layers).map(|l| l.columns()).max().unwrap_or(0);
-            let vertex_count = members().map(|g| g.local_rest.len()).sum();
+            let inputs = twin.parts.groups[groups.clone()].iter().map(|g| g.inputs.len()).max();
+            let widest = |g: &Group| g.layers.iter().map(|l| l.padded_rows().max(l.columns())).max();
+            let widest = members().filter_map(widest).max().max(inputs).unwrap_or(0);
+            // An odd number of cache lines: rows of a block must not fall on each other's lines.
+            let stride = (widest.div_ceil(16) | 1) * 16;
+            let columns = members().flat_map(|g| &g.layers).map(|l| l.columns() * PANEL).max().unwrap_or(0);
+            let decoders = members().flat_map(|g| [g.decoder.panel_size(), g.ghosts.panel_size()]);
             Mutex::new(Chunk {
                 buffers: [vec![0.0; block * stride], vec![0.0; block * stride]],
                 stride,
-                panel: vec![0.0; columns * PANEL],
-                vertices: vec![Vec3::ZERO; block * vertex_count],
-                vertex_count,
+                panel: vec![0.0; decoders.max().unwrap_or(0).max(columns)],
+                frames: vec![Affine3A::IDENTITY; block],
                 groups,
             })
         };
         let chunks = balance(twin, tasks.max(1)).into_iter().map(chunk).collect();
-        Self { kernel: Kernel::detect(), inputs: vec![0.0; block * input_count], input_count, chunks, block }
+        let corrected = twin.parts.stitch.as_ref().map_or(0, |stitch| stitch.vertices.len());
+        let corrections = (0..block).map(|_| Mutex::new(vec![Vec3::ZERO; corrected])).collect();
+        Self {
+            kernel: Kernel::detect(),
+            inputs: vec![0.0; block * input_count],
+            input_count,
+            chunks,
+            block,
+            ghosts: vec![Vec3::ZERO; block * twin.ghosts],
+            corrections,
+        }
     }
 
     /// Uses another kernel than the fastest: the reference, for tests.
@@ -75,14 +100,16 @@ impl Workspace {
 
 /// Cuts the groups into runs of about equal work.
 fn balance(twin: &BodyTwin, tasks: usize) -> Vec<Range<usize>> {
-    let work = |g: &Group| {
-        g.layers.iter().map(|l| l.padded_rows() * l.columns()).sum::<usize>() + 50 * g.local_rest.len()
+    let work = |index: usize| {
+        let parts = &twin.parts.groups[index];
+        let inputs = 6 * parts.inputs.len();
+        twin.groups[index].multiply_adds(parts) + inputs + 16 * (parts.vertices.len() + parts.ghosts.len())
     };
-    let whole: usize = twin.groups.iter().map(work).sum();
+    let whole: usize = (0..twin.groups.len()).map(work).sum();
     let mut ranges = Vec::new();
     let (mut start, mut done) = (0, 0);
-    for (index, group) in twin.groups.iter().enumerate() {
-        done += work(group);
+    for index in 0..twin.groups.len() {
+        done += work(index);
         if done * tasks >= whole * (ranges.len() + 1) || index + 1 == twin.groups.len() {
             ranges.push(start..index + 1);
             start = index + 1;
@@ -167,24 +194,40 @@ impl BodyTwin {
         workers: Option<&Workers>,
         out: &mut [Vec3],
     ) {
-        let Workspace { kernel, inputs, input_count, chunks, .. } = workspace;
-        let (joints, extra) = (self.bone_count(), self.header().controls.len());
+        let Workspace { kernel, inputs, input_count, chunks, ghosts, corrections, .. } = workspace;
+        let (joints, extra, vertices) =
+            (self.bone_count(), self.header().controls.len(), self.vertex_count());
         for pose in 0..poses {
             let own = &mut inputs[pose * *input_count..(pose + 1) * *input_count];
             self.gather_inputs(&bones[pose * joints..][..joints], &controls[pose * extra..][..extra], own);
         }
         let (inputs, input_count, chunks, kernel) = (&*inputs, *input_count, &*chunks, *kernel);
+        let places = (Place(out.as_mut_ptr()), Place(ghosts.as_mut_ptr()));
         let job = |task: usize| {
             let mut chunk = chunks[task].lock().unwrap_or_else(PoisonError::into_inner);
-            chunk.evaluate(self, kernel, inputs, input_count, bones, poses);
+            // SAFETY: `out` holds all vertices of all poses and `ghosts` all ghosts, both are borrowed
+            // until the tasks have ended, and no two tasks share a group.
+            unsafe { chunk.evaluate(self, kernel, inputs, input_count, bones, poses, places) };
         };
         match workers {
             Some(workers) => workers.run(chunks.len(), &job),
             None => (0..chunks.len()).for_each(job),
         }
-        for chunk in chunks {
-            let chunk = chunk.lock().unwrap_or_else(PoisonError::into_inner);
-            chunk.scatter(self, poses, out);
+        if let Some(stitch) = &self.parts.stitch {
+            let (ghosts, corrections) = (&*ghosts, &*corrections);
+            let out = Place(out.as_mut_ptr());
+            let job = |pose: usize| {
+                let mut corrections = corrections[pose].lock().unwrap_or_else(PoisonError::into_inner);
+                // The whole of it, not its field: a bare pointer is not shared between threads.
+                let out: Place = { out };
+                // SAFETY: the vertices of one pose, which no other task touches.
+                let own = unsafe { std::slice::from_raw_parts_mut(out.0.add(pose * vertices), vertices) };
+                stitch.apply(&ghosts[pose * self.ghosts..][..self.ghosts], &mut corrections, own);
+            };
+            match workers {
+                Some(workers) => workers.run(poses, &job),
+                None => (0..poses).for_each(job),
+            }
         }
         if let Some(base) = &self.parts.base {
             for pose in 0..poses {
@@ -201,8 +244,12 @@ impl BodyTwin {
         }
     }
 
-    /// Each bone in its parent's frame, then the controls.
+    /// Each bone in its parent's frame where networks see it so, then the controls.
     fn gather_inputs(&self, bones: &[Affine3A], controls: &[f32], out: &mut [f32]) {
+        out[bones.len() * BONE_INPUTS..].copy_from_slice(controls);
+        if self.header().frame != InputFrame::Parent {
+            return;
+        }
         for (bone, header) in self.header().bones.iter().enumerate() {
             let relative = match header.parent {
                 Some(parent) => bones[parent].inverse() * bones[bone],
@@ -210,12 +257,46 @@ impl BodyTwin {
             };
             out[bone * BONE_INPUTS..(bone + 1) * BONE_INPUTS].copy_from_slice(&relative.to_cols_array());
         }
-        out[bones.len() * BONE_INPUTS..].copy_from_slice(controls);
+    }
+}
+
+/// The normalised inputs of one group. `inputs`: bones in their parents' frames, then controls.
+fn see(
+    frame: InputFrame,
+    bone: usize,
+    parts: &GroupParts,
+    inputs: &[f32],
+    bones: &[Affine3A],
+    row: &mut [f32],
+) {
+    let wanted = parts.inputs.iter().zip(parts.mean.iter().zip(&parts.scale));
+    match frame {
+        InputFrame::Parent => {
+            for (slot, (input, (mean, scale))) in row.iter_mut().zip(wanted) {
+                *slot = (inputs[*input as usize] - mean) * scale;
+            }
+        }
+        InputFrame::Group => {
+            let to_group = bones[bone].inverse();
+            let (mut seen, mut numbers) = (usize::MAX, [0.0f32; BONE_INPUTS]);
+            for (slot, (input, (mean, scale))) in row.iter_mut().zip(wanted) {
+                let (other, number) = (*input as usize / BONE_INPUTS, *input as usize % BONE_INPUTS);
+                // Inputs of a bone follow each other: one product a bone.
+                if other != seen && other < bones.len() {
+                    (seen, numbers) = (other, (to_group * bones[other]).to_cols_array());
+                }
+                let value = if other < bones.len() { numbers[number] } else { inputs[*input as usize] };
+                *slot = (value - mean) * scale;
+            }
+        }
     }
 }
 
 impl Chunk {
-    fn evaluate(
+    /// # Safety
+    /// `places` are valid for writing all vertices and all ghosts of all poses, and nothing else accesses
+    /// those of this chunk's groups meanwhile.
+    unsafe fn evaluate(
         &mut self,
         twin: &BodyTwin,
         kernel: Kernel,
@@ -223,22 +304,20 @@ impl Chunk {
         input_count: usize,
         bones: &[Affine3A],
         poses: usize,
+        (out, ghosts): (Place, Place),
     ) {
         let joints = twin.bone_count();
-        let mut first = 0;
         for index in self.groups.clone() {
             let (group, parts) = (&twin.groups[index], &twin.parts.groups[index]);
             let [front, back] = &mut self.buffers;
-            for pose in 0..poses {
-                let own = &inputs[pose * input_count..(pose + 1) * input_count];
-                let row = &mut front[pose * self.stride..];
-                for (slot, ((input, mean), scale)) in
-                    row.iter_mut().zip(parts.inputs.iter().zip(&parts.mean).zip(&parts.scale))
-                {
-                    *slot = (own[*input as usize] - mean) * scale;
+            let (mut read, mut write) = (front, back);
+            if group.decoder.columns() > 0 || !group.layers.is_empty() {
+                for pose in 0..poses {
+                    let own = &inputs[pose * input_count..(pose + 1) * input_count];
+                    let bones = &bones[pose * joints..(pose + 1) * joints];
+                    see(twin.header().frame, group.bone, parts, own, bones, &mut read[pose * self.stride..]);
                 }
             }
-            let (mut read, mut write) = (front, back);
             for layer in &group.layers {
                 if poses == 1 {
                     layer.apply(kernel, read, write);
@@ -247,35 +326,19 @@ impl Chunk {
                 }
                 std::mem::swap(&mut read, &mut write);
             }
-            let count = group.local_rest.len();
-            let with_base = twin.parts.base.is_some();
-            for pose in 0..poses {
-                let mut frame = bones[pose * joints + group.bone];
-                if with_base {
+            for (pose, frame) in self.frames[..poses].iter_mut().enumerate() {
+                *frame = bones[pose * joints + group.bone];
+                if twin.parts.base.is_some() {
                     // The base has the position; the network adds an offset in the bone's frame.
                     frame.translation = understudy_core::Vec3A::ZERO;
                 }
-                let offsets = &read[pose * self.stride..];
-                let out = &mut self.vertices[pose * self.vertex_count + first..][..count];
-                for (vertex, (place, rest)) in out.iter_mut().zip(&group.local_rest).enumerate() {
-                    let offset = match group.layers.is_empty() {
-                        true => Vec3::ZERO,
-                        false => Vec3::from_slice(&offsets[3 * vertex..3 * vertex + 3]),
-                    };
-                    *place = frame.transform_point3(*rest + offset);
-                }
             }
-            first += count;
-        }
-    }
-
-    fn scatter(&self, twin: &BodyTwin, poses: usize, out: &mut [Vec3]) {
-        let whole = twin.vertex_count();
-        for pose in 0..poses {
-            let own = &self.vertices[pose * self.vertex_count..][..self.vertex_count];
-            let targets = twin.parts.groups[self.groups.clone()].iter().flat_map(|group| &group.vertices);
-            for (place, &vertex) in own.iter().zip(targets) {
-                out[pose * whole + vertex as usize] = *place;
+            let coefficients =
+                Coefficients { numbers: read, stride: self.stride, frames: &self.frames[..poses] };
+            // SAFETY: targets were checked to be vertices and ghosts; the rest is promised by the caller.
+            unsafe {
+                group.decoder.apply(kernel, coefficients, out.0, twin.vertex_count(), &mut self.panel);
+                group.ghosts.apply(kernel, coefficients, ghosts.0, twin.ghosts, &mut self.panel);
             }
         }
     }

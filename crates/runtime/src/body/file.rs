@@ -2,10 +2,10 @@
 //!
 //! Metadata: `method` is `body`, `header` is [`BodyHeader`] as JSON, `groups` a JSON list of
 //! `{bone, activations}`. Tensors: `rest_vertices [V,3]`, `rest_bones [J,12]`, optionally `base.lengths`,
-//! `base.bones`, `base.weights`, and for group `g` and layer `l` `group.g.vertices`, `group.g.inputs`,
+//! `base.bones`, `base.weights`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and layer `l` `group.g.vertices`, `group.g.inputs`,
 //! `group.g.mean`, `group.g.scale`, `group.g.l.weights [rows,columns]` (f16 or f32), `group.g.l.bias`.
 
-use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, TwinError};
+use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, TwinError};
 use crate::container::{Array, Opened, write};
 use crate::dense::{Activation, Precision};
 use serde::{Deserialize, Serialize};
@@ -47,9 +47,17 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         let weights: Vec<f32> = rows().map(|(_, weight)| weight).collect();
         push("base.weights".into(), Array::floats(&[weights.len()], weights));
     }
+    if let Some(stitch) = &parts.stitch {
+        push("stitch.vertices".into(), Array::integers(stitch.vertices.iter().copied()));
+        push("stitch.border".into(), Array::integers([stitch.border as u32]));
+        push("stitch.shares".into(), Array::floats(&[stitch.shares.len()], stitch.shares.iter().copied()));
+        push("stitch.offsets".into(), Array::integers(stitch.offsets.iter().copied()));
+        push("stitch.sources".into(), Array::integers(stitch.sources.iter().copied()));
+    }
     let mut headers = Vec::new();
     for (index, group) in parts.groups.iter().enumerate() {
         push(format!("group.{index}.vertices"), Array::integers(group.vertices.iter().copied()));
+        push(format!("group.{index}.ghosts"), Array::integers(group.ghosts.iter().copied()));
         push(format!("group.{index}.inputs"), Array::integers(group.inputs.iter().copied()));
         let row = |numbers: &[f32]| Array::floats(&[numbers.len()], numbers.iter().copied());
         push(format!("group.{index}.mean"), row(&group.mean));
@@ -101,16 +109,29 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
                 },
             });
         }
+        let ghosts = format!("group.{index}.ghosts");
         groups.push(GroupParts {
             bone: group.bone,
             vertices: file.integers(&format!("group.{index}.vertices"))?,
+            // The first twins had none.
+            ghosts: if file.contains(&ghosts) { file.integers(&ghosts)? } else { Vec::new() },
             inputs: file.integers(&format!("group.{index}.inputs"))?,
             mean: file.floats(&format!("group.{index}.mean"), None)?,
             scale: file.floats(&format!("group.{index}.scale"), None)?,
             layers,
         });
     }
-    let parts = BodyParts { header, rest_vertices, rest_bones, base, groups };
+    let stitch = match file.contains("stitch.vertices") {
+        false => None,
+        true => Some(Stitch {
+            vertices: file.integers("stitch.vertices")?,
+            border: file.integers("stitch.border")?.first().map_or(0, |border| *border as usize),
+            shares: file.floats("stitch.shares", None)?,
+            offsets: file.integers("stitch.offsets")?,
+            sources: file.integers("stitch.sources")?,
+        }),
+    };
+    let parts = BodyParts { header, rest_vertices, rest_bones, base, groups, stitch };
     Ok(BodyTwin::new(parts, precision)?)
 }
 

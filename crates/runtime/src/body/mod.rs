@@ -5,12 +5,16 @@
 //!
 //! Start at [`BodyTwin::new`] and [`BodyTwin::evaluate`]. The file format is in [`mod@file`].
 
+mod decoder;
 mod evaluate;
 pub mod file;
+mod stitch;
 
 pub use evaluate::Workspace;
+pub use stitch::Stitch;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};
+use decoder::Decoder;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
@@ -84,6 +88,18 @@ pub struct BoneHeader {
     pub parent: Option<usize>,
 }
 
+/// The frame in which a network sees the bones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputFrame {
+    /// Each bone in its parent's frame, as the paper has it.
+    #[default]
+    Parent,
+    /// Each bone in the frame of the group's own bone: what touches the group lies there at once, and no
+    /// network has to learn the composition of a chain of rotations.
+    Group,
+}
+
 /// Everything about a twin but its numbers; kept as JSON in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BodyHeader {
@@ -97,6 +113,9 @@ pub struct BodyHeader {
     pub bones: Vec<BoneHeader>,
     /// Names of controls that are inputs beside the bones.
     pub controls: Vec<String>,
+    /// How networks see the bones.
+    #[serde(default)]
+    pub frame: InputFrame,
     /// How it was trained and how well: free form, for people and reports.
     pub training: serde_json::Value,
 }
@@ -119,13 +138,16 @@ pub struct GroupParts {
     pub bone: usize,
     /// Which vertices.
     pub vertices: Vec<u32>,
+    /// Vertices of other groups that the network speaks of too, for [`Stitch`].
+    pub ghosts: Vec<u32>,
     /// Indices into the inputs of the whole twin: `12 · bone + number`, then controls.
     pub inputs: Vec<u32>,
     /// Subtracted from each input.
     pub mean: Vec<f32>,
     /// Then multiplied.
     pub scale: Vec<f32>,
-    /// The last gives three numbers a vertex; empty for a group that only follows its bone.
+    /// The last gives three numbers a vertex, ghosts after the group's own; empty for a group that only
+    /// follows its bone.
     pub layers: Vec<LayerParts>,
 }
 
@@ -142,6 +164,8 @@ pub struct BodyParts {
     pub base: Option<SkinWeights>,
     /// Together they hold every vertex once.
     pub groups: Vec<GroupParts>,
+    /// What closes the seams between groups; `None` leaves them as they are.
+    pub stitch: Option<Stitch>,
 }
 
 /// A checked, packed twin.
@@ -150,15 +174,27 @@ pub struct BodyTwin {
     parts: BodyParts,
     inverse_rest: Vec<Affine3A>,
     groups: Vec<Group>,
+    /// Number of ghosts of all groups.
+    ghosts: usize,
 }
 
 /// A group as evaluation wants it.
 #[derive(Debug, Clone)]
 struct Group {
     bone: usize,
-    /// Rest positions in the bone's frame, `[P]`; zeros when there is a linear base.
-    local_rest: Vec<Vec3>,
+    /// All but the last.
     layers: Vec<Layer>,
+    /// The last layer and the bone's motion of the group's own vertices.
+    decoder: Decoder,
+    /// The same of the ghosts, which go to their places in the list of all ghosts.
+    ghosts: Decoder,
+}
+
+impl Group {
+    fn multiply_adds(&self, parts: &GroupParts) -> usize {
+        let hidden: usize = self.layers.iter().map(|l| l.rows() * l.columns()).sum();
+        hidden + 3 * (parts.vertices.len() + parts.ghosts.len()) * self.decoder.columns()
+    }
 }
 
 impl BodyTwin {
@@ -182,14 +218,19 @@ impl BodyTwin {
         let inputs = bones * BONE_INPUTS + parts.header.controls.len();
         let mut cover = vec![0usize; vertices];
         let mut groups = Vec::with_capacity(parts.groups.len());
+        let mut ghosts = 0;
         for (index, group) in parts.groups.iter().enumerate() {
-            groups.push(check_group(&parts, index, group, inputs, precision, &mut cover)?);
+            groups.push(check_group(&parts, index, group, inputs, ghosts, precision, &mut cover)?);
+            ghosts += group.ghosts.len();
+        }
+        if let Some(stitch) = &parts.stitch {
+            stitch.check(vertices, ghosts)?;
         }
         if let Some(vertex) = cover.iter().position(|groups| *groups != 1) {
             return Err(TwinError::Cover { vertex, groups: cover[vertex] });
         }
         let inverse_rest = parts.rest_bones.iter().map(Affine3A::inverse).collect();
-        Ok(Self { parts, inverse_rest, groups })
+        Ok(Self { parts, inverse_rest, groups, ghosts })
     }
 
     /// What it is.
@@ -214,12 +255,13 @@ impl BodyTwin {
 
     /// Bytes of packed weights and biases.
     pub fn network_bytes(&self) -> usize {
-        self.groups.iter().flat_map(|group| &group.layers).map(Layer::bytes).sum()
+        let layers = |g: &Group| g.layers.iter().map(Layer::bytes).sum::<usize>();
+        self.groups.iter().map(|g| layers(g) + g.decoder.bytes() + g.ghosts.bytes()).sum()
     }
 
     /// Multiply-adds of all networks for one pose.
     pub fn multiply_adds(&self) -> usize {
-        self.groups.iter().flat_map(|group| &group.layers).map(|l| l.rows() * l.columns()).sum()
+        self.groups.iter().zip(&self.parts.groups).map(|(group, parts)| group.multiply_adds(parts)).sum()
     }
 }
 
@@ -253,6 +295,7 @@ fn check_group(
     index: usize,
     group: &GroupParts,
     inputs: usize,
+    first_ghost: usize,
     precision: Precision,
     cover: &mut [usize],
 ) -> Result<Group, TwinError> {
@@ -269,6 +312,10 @@ fn check_group(
         })?;
         *slot += 1;
     }
+    if let Some(&ghost) = group.ghosts.iter().find(|ghost| **ghost as usize >= parts.rest_vertices.len()) {
+        let count = parts.rest_vertices.len();
+        return Err(TwinError::Index { what: named("ghost"), index: ghost as usize, count });
+    }
     if let Some(&input) = group.inputs.iter().find(|input| **input as usize >= inputs) {
         return Err(TwinError::Index { what: named("input"), index: input as usize, count: inputs });
     }
@@ -280,22 +327,52 @@ fn check_group(
     }
     let mut columns = group.inputs.len();
     let mut layers = Vec::with_capacity(group.layers.len());
-    for (layer, data) in group.layers.iter().enumerate() {
+    let wrap = |layer: usize| move |error| TwinError::Layer { group: index, layer, error };
+    let hidden = group.layers.len().saturating_sub(1);
+    for (layer, data) in group.layers[..hidden].iter().enumerate() {
         let packed = Layer::pack(&data.weights, &data.bias, columns, data.activation, precision)
-            .map_err(|error| TwinError::Layer { group: index, layer, error })?;
+            .map_err(wrap(layer))?;
         columns = packed.rows();
         layers.push(packed);
-    }
-    if !layers.is_empty() && columns != 3 * group.vertices.len() {
-        let want = 3 * group.vertices.len();
-        return Err(TwinError::Count { what: named("outputs"), got: columns, want });
     }
     let to_bone = parts.rest_bones[group.bone].inverse();
     let local = |v: &u32| match parts.base {
         None => to_bone.transform_point3(parts.rest_vertices[*v as usize]),
         Some(_) => Vec3::ZERO,
     };
-    Ok(Group { bone: group.bone, local_rest: group.vertices.iter().map(local).collect(), layers })
+    let mut places: Vec<Vec3> = group.vertices.iter().chain(&group.ghosts).map(local).collect();
+    let weights: &[f32] = match group.layers.last() {
+        // A group without a network only follows its bone.
+        None => {
+            columns = 0;
+            &[]
+        }
+        Some(last) => {
+            if last.activation != Activation::None {
+                let what = named("last layer's activation");
+                return Err(TwinError::Count { what, got: 1, want: 0 });
+            }
+            let want = 3 * places.len();
+            if last.bias.len() != want {
+                return Err(TwinError::Count { what: named("outputs"), got: last.bias.len(), want });
+            }
+            if last.weights.len() != want * columns {
+                let what = named("weights of the last layer");
+                return Err(TwinError::Count { what, got: last.weights.len(), want: want * columns });
+            }
+            let bias = last.bias.chunks_exact(3).map(Vec3::from_slice);
+            places.iter_mut().zip(bias).for_each(|(place, bias)| *place += bias);
+            &last.weights
+        }
+    };
+    let own = group.vertices.len();
+    let slots: Vec<u32> = (0..group.ghosts.len()).map(|ghost| (first_ghost + ghost) as u32).collect();
+    let (own_weights, ghost_weights) = weights.split_at(3 * own * columns);
+    let decoder = Decoder::pack(own_weights, &places[..own], &group.vertices, columns, precision)
+        .map_err(wrap(hidden))?;
+    let ghosts =
+        Decoder::pack(ghost_weights, &places[own..], &slots, columns, precision).map_err(wrap(hidden))?;
+    Ok(Group { bone: group.bone, layers, decoder, ghosts })
 }
 
 #[cfg(test)]

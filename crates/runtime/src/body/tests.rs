@@ -15,6 +15,11 @@ fn random_affine(random: &mut Random, spread: f32) -> Affine3A {
 
 /// A twin with groups of 1 to 40 vertices, one of them without a network.
 pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyParts {
+    // Odd twins see bones from the group and are stitched.
+    let (frame, stitched) = match seed % 2 {
+        0 => (InputFrame::Parent, false),
+        _ => (InputFrame::Group, true),
+    };
     let mut random = Random::new(seed);
     let bones: Vec<BoneHeader> = (0..BONES)
         .map(|b| BoneHeader { name: format!("bone{b}"), parent: (b > 0).then(|| random.below(b)) })
@@ -28,12 +33,16 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
     let mut groups = Vec::new();
     for (index, size) in sizes.into_iter().enumerate() {
         let own: Vec<u32> = order.drain(..size).collect();
+        let ghosts: Vec<u32> = order.iter().copied().take(if stitched { 3 } else { 0 }).collect();
         let inputs: Vec<u32> =
             (0..24 + controls as u32).map(|_| random.below(BONES * BONE_INPUTS + controls) as u32).collect();
         let mut layers = Vec::new();
         let mut columns = inputs.len();
-        let widths =
-            if index == 1 { vec![] } else { vec![(20, true), (17, true), (5, false), (3 * size, false)] };
+        let widths = if index == 1 {
+            vec![]
+        } else {
+            vec![(20, true), (17, true), (5, false), (3 * (size + ghosts.len()), false)]
+        };
         for (rows, tanh) in widths {
             let scale = 1.0 / (columns as f32).sqrt();
             layers.push(LayerParts {
@@ -46,6 +55,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
         groups.push(GroupParts {
             bone: random.below(BONES),
             vertices: own,
+            ghosts,
             mean: inputs.iter().map(|_| random.uniform(-1.0, 1.0)).collect(),
             scale: inputs.iter().map(|_| random.uniform(0.1, 0.5)).collect(),
             inputs,
@@ -61,13 +71,37 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
             units: "cm".into(),
             bones,
             controls: (0..controls).map(|c| format!("control{c}")).collect(),
+            frame,
             training: serde_json::json!({"mean_cm": 0.1}),
         },
         rest_vertices: (0..vertices).map(|_| random_affine(&mut random, 60.0).translation.into()).collect(),
         rest_bones: (0..BONES).map(|_| random_affine(&mut random, 60.0)).collect(),
         base: with_base.then(|| SkinWeights::from_rows(&rows, BONES).expect("valid rows")),
+        stitch: stitched.then(|| random_stitch(&groups)),
         groups,
     }
+}
+
+/// Every ghost's vertex is at a border; the first vertices that are no ghosts follow them.
+fn random_stitch(groups: &[GroupParts]) -> Stitch {
+    let ghosts: Vec<u32> = groups.iter().flat_map(|g| g.ghosts.iter().copied()).collect();
+    let mut vertices = ghosts.clone();
+    vertices.sort_unstable();
+    vertices.dedup();
+    let border = vertices.len();
+    let (mut offsets, mut sources) = (vec![0], Vec::new());
+    for vertex in &vertices {
+        sources.extend((0u32..).zip(&ghosts).filter(|(_, ghost)| *ghost == vertex).map(|(place, _)| place));
+        offsets.push(sources.len() as u32);
+    }
+    for vertex in (0..12).filter(|v| !ghosts.contains(v)) {
+        let entry = vertices.len() as u32;
+        vertices.push(vertex);
+        sources.extend([entry - 1, entry / 2]);
+        offsets.push(sources.len() as u32);
+    }
+    let shares = (0..vertices.len()).map(|entry| 1.0 - entry as f32 / 100.0).collect();
+    Stitch { vertices, border, shares, offsets, sources }
 }
 
 /// Eq. 2.3 and 2.4 written down once more, slowly, in f64 where it matters.
@@ -79,7 +113,12 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
     }
     inputs.extend_from_slice(controls);
     let mut out = vec![Vec3::ZERO; parts.rest_vertices.len()];
+    let mut opinions = Vec::new();
     for group in &parts.groups {
+        if parts.header.frame == InputFrame::Group {
+            let seen = bones.iter().flat_map(|bone| (bones[group.bone].inverse() * *bone).to_cols_array());
+            inputs.splice(..BONES * BONE_INPUTS, seen.collect::<Vec<f32>>());
+        }
         let pick = |((i, m), s): ((&u32, &f32), &f32)| f64::from((inputs[*i as usize] - m) * s);
         let mut x: Vec<f64> = group.inputs.iter().zip(&group.mean).zip(&group.scale).map(pick).collect();
         for layer in &group.layers {
@@ -93,7 +132,7 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
                 })
                 .collect();
         }
-        for (index, &vertex) in group.vertices.iter().enumerate() {
+        for (index, &vertex) in group.vertices.iter().chain(&group.ghosts).enumerate() {
             let rest = parts.rest_vertices[vertex as usize];
             let offset = match group.layers.is_empty() {
                 true => Vec3::ZERO,
@@ -106,7 +145,28 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
                     base.row(vertex as usize).map(|(bone, w)| carry(bone).transform_point3(rest) * w).sum()
                 }
             };
-            out[vertex as usize] = linear + bones[group.bone].transform_vector3(offset);
+            let place = linear + bones[group.bone].transform_vector3(offset);
+            match index < group.vertices.len() {
+                true => out[vertex as usize] = place,
+                false => opinions.push(place),
+            }
+        }
+    }
+    if let Some(stitch) = &parts.stitch {
+        let mut corrections: Vec<Vec3> = Vec::new();
+        for (entry, vertex) in stitch.vertices.iter().enumerate() {
+            let sources = &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize];
+            let own = out[*vertex as usize];
+            corrections.push(if entry < stitch.border {
+                let all: Vec3 = sources.iter().map(|s| opinions[*s as usize]).sum();
+                (all + own) / (sources.len() + 1) as f32 - own
+            } else {
+                let all: Vec3 = sources.iter().map(|s| corrections[*s as usize]).sum();
+                all / sources.len() as f32
+            });
+        }
+        for ((vertex, share), correction) in stitch.vertices.iter().zip(&stitch.shares).zip(&corrections) {
+            out[*vertex as usize] += *correction * *share;
         }
     }
     out
@@ -224,6 +284,18 @@ fn bad_poses_and_parts_are_named() {
         at = parent;
     }
     assert!(matches!(BodyTwin::new(cycle, Precision::Half), Err(TwinError::Cycle { .. })));
+    let broken_stitch = |change: fn(&mut Stitch)| {
+        let mut parts = random_twin(9, false, 1);
+        change(parts.stitch.as_mut().expect("odd twins are stitched"));
+        BodyTwin::new(parts, Precision::Half).map(|_| ()).expect_err("must not pass")
+    };
+    assert!(matches!(broken_stitch(|s| s.sources[0] = 10_000), TwinError::Index { .. }));
+    assert!(matches!(broken_stitch(|s| s.vertices[0] = 10_000), TwinError::Index { .. }));
+    assert!(matches!(broken_stitch(|s| s.vertices[1] = s.vertices[0]), TwinError::Cover { .. }));
+    assert!(matches!(broken_stitch(|s| s.offsets[1] = 0), TwinError::Index { .. }));
+    assert!(matches!(broken_stitch(|s| s.border = 1000), TwinError::Index { .. }));
+    assert!(matches!(broken_stitch(|s| s.shares[0] = f32::NAN), TwinError::NonFinite { .. }));
+    assert!(matches!(broken_stitch(|s| s.offsets.clear()), TwinError::Count { .. }));
     let mut far = parts;
     far.groups[4].inputs[0] = 10_000;
     assert!(matches!(BodyTwin::new(far, Precision::Half), Err(TwinError::Index { .. })));

@@ -252,6 +252,12 @@ impl Kernel {
         Self::REFERENCE
     }
 
+    /// Whether it is the kernel of AVX2, FMA and F16C: other parts then use these instructions too.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_avx2(&self) -> bool {
+        self.0 == Choice::Avx2
+    }
+
     /// [`tanh::tanh`] of every number, in place.
     pub fn tanh(&self, numbers: &mut [f32]) {
         match self.0 {

@@ -1,0 +1,252 @@
+//! The last layer of a group's network together with what follows it: coefficients in, vertices in the
+//! world out. Weights lie in panels of eight vertices, x of all eight, then y, then z, so that a bone's
+//! transform is applied to eight sums while they are still in registers and no offset is ever stored.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod portable;
+
+use crate::dense::{Kernel, LayerError, Packed, Precision};
+use half::f16;
+use understudy_core::{Affine3A, Vec3};
+
+/// Vertices a panel.
+pub const LANES: usize = 8;
+/// Numbers a panel and column.
+pub const NUMBERS: usize = 3 * LANES;
+/// In place of a vertex where a panel is not full.
+const NOBODY: u32 = u32::MAX;
+
+/// A packed last layer.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    columns: usize,
+    /// `[panels · columns · NUMBERS]`.
+    weights: Packed,
+    /// Places in the bone's frame without any coefficient, `[panels · NUMBERS]`.
+    bias: Vec<f32>,
+    /// Where the vertices of a panel go, `[panels · LANES]`.
+    targets: Vec<u32>,
+    /// Whether the eight places of a panel follow each other, `[panels]`.
+    runs: Vec<bool>,
+}
+
+/// Coefficients of some poses and what they are carried by.
+#[derive(Clone, Copy)]
+pub struct Coefficients<'a> {
+    /// Pose `i` at `i · stride`.
+    pub numbers: &'a [f32],
+    /// From one pose to the next.
+    pub stride: usize,
+    /// The bone of each pose.
+    pub frames: &'a [Affine3A],
+}
+
+impl Decoder {
+    /// Packs weights `[3 P × columns]` by rows and places `[P]` (the layer's bias included) of vertices that
+    /// go to `targets` `[P]`.
+    pub fn pack(
+        weights: &[f32],
+        places: &[Vec3],
+        targets: &[u32],
+        columns: usize,
+        precision: Precision,
+    ) -> Result<Self, LayerError> {
+        let count = targets.len();
+        for (what, got, want) in
+            [("weights", weights.len(), 3 * count * columns), ("bias", 3 * places.len(), 3 * count)]
+        {
+            if got != want {
+                return Err(LayerError::Count { what, got, want });
+            }
+        }
+        if let Some(index) = weights.iter().position(|w| !w.is_finite()) {
+            return Err(LayerError::NonFinite { what: "weights", index });
+        }
+        if let Some(index) = places.iter().position(|p| !p.is_finite()) {
+            return Err(LayerError::NonFinite { what: "bias", index });
+        }
+        let (order, runs) = arrange(targets);
+        let panels = runs.len();
+        let mut packed = vec![0.0f32; panels * columns * NUMBERS];
+        let mut bias = vec![0.0f32; panels * NUMBERS];
+        let mut slots = vec![NOBODY; panels * LANES];
+        for (slot, place) in order.iter().enumerate().filter_map(|(slot, p)| p.map(|p| (slot, p))) {
+            slots[slot] = targets[place];
+            let (panel, lane) = (slot / LANES, slot % LANES);
+            for axis in 0..3 {
+                bias[panel * NUMBERS + axis * LANES + lane] = places[place][axis];
+                for column in 0..columns {
+                    packed[(panel * columns + column) * NUMBERS + axis * LANES + lane] =
+                        weights[(3 * place + axis) * columns + column];
+                }
+            }
+        }
+        let weights = match precision {
+            Precision::Single => Packed::Single(packed),
+            Precision::Half => {
+                if let Some(index) = weights.iter().position(|w| !f16::from_f32(*w).is_finite()) {
+                    return Err(LayerError::NonFinite { what: "weights in 16 bits", index });
+                }
+                Packed::Half(packed.into_iter().map(|w| f16::from_f32(w).to_bits()).collect())
+            }
+        };
+        Ok(Self { columns, weights, bias, targets: slots, runs })
+    }
+
+    /// Coefficients that it takes.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Numbers of working memory that [`Self::apply`] wants for many poses.
+    pub fn panel_size(&self) -> usize {
+        self.columns * NUMBERS
+    }
+
+    /// Bytes of weights and places.
+    pub fn bytes(&self) -> usize {
+        let weights = match &self.weights {
+            Packed::Half(bits) => bits.len() * 2,
+            Packed::Single(numbers) => numbers.len() * 4,
+        };
+        weights + self.bias.len() * 4
+    }
+
+    /// Writes the vertices of all poses: vertex `t` of pose `i` to `out + i · out_stride + t`.
+    ///
+    /// # Panics
+    /// When coefficients or working memory are too short.
+    ///
+    /// # Safety
+    /// `out` is valid for writing at every target of every pose, and nothing else accesses those places
+    /// meanwhile. The kernel is one that the machine has.
+    pub unsafe fn apply(
+        &self,
+        kernel: Kernel,
+        coefficients: Coefficients<'_>,
+        out: *mut Vec3,
+        out_stride: usize,
+        panel: &mut [f32],
+    ) {
+        let poses = coefficients.frames.len();
+        if poses == 0 || self.runs.is_empty() {
+            return;
+        }
+        let needed = (poses - 1) * coefficients.stride + self.columns;
+        assert!(coefficients.numbers.len() >= needed, "coefficients hold every pose");
+        assert!(panel.len() >= self.panel_size(), "working memory holds a panel");
+        // SAFETY: lengths were asserted, the rest is promised by the caller.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if kernel.has_avx2() {
+                return avx2::apply(self, coefficients, out, out_stride, panel);
+            }
+            let _ = kernel;
+            portable::apply(self, coefficients, out, out_stride);
+        }
+    }
+}
+
+/// Which vertex sits in which slot: whole panels of eight neighbouring targets first, as a straight store
+/// costs a third of eight single ones, then the rest.
+fn arrange(targets: &[u32]) -> (Vec<Option<usize>>, Vec<bool>) {
+    let mut sorted: Vec<usize> = (0..targets.len()).collect();
+    sorted.sort_unstable_by_key(|place| targets[*place]);
+    let (mut whole, mut rest) = (Vec::new(), Vec::new());
+    let mut start = 0;
+    while start < sorted.len() {
+        let first = targets[sorted[start]];
+        let fits = start + LANES <= sorted.len()
+            && (0..LANES).all(|lane| targets[sorted[start + lane]].checked_sub(first) == Some(lane as u32));
+        if fits {
+            whole.extend(sorted[start..start + LANES].iter().map(|place| Some(*place)));
+            start += LANES;
+        } else {
+            rest.push(Some(sorted[start]));
+            start += 1;
+        }
+    }
+    let mut runs = vec![true; whole.len() / LANES];
+    rest.resize(rest.len().next_multiple_of(LANES), None);
+    runs.resize(runs.len() + rest.len() / LANES, false);
+    whole.extend(rest);
+    (whole, runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::{Quat, Random};
+
+    #[test]
+    fn every_kernel_matches_plain_products_at_every_size() {
+        for count in [0usize, 1, 7, 8, 9, 15, 16, 100] {
+            for columns in [0usize, 1, 7, 16, 33] {
+                for precision in [Precision::Half, Precision::Single] {
+                    check(count, columns, precision);
+                }
+            }
+        }
+    }
+
+    fn check(count: usize, columns: usize, precision: Precision) {
+        let mut random = Random::new((count * 100 + columns) as u64);
+        let mut number = || random.uniform(-1.0, 1.0);
+        // Runs of consecutive targets with holes between them.
+        let targets: Vec<u32> = (0..count as u32).map(|t| t + t / 11 * 3).collect();
+        let room = targets.last().map_or(1, |t| *t as usize + 2);
+        let rounded = |w: f32| match precision {
+            Precision::Half => f16::from_f32(w).to_f32(),
+            Precision::Single => w,
+        };
+        let weights: Vec<f32> = (0..3 * count * columns).map(|_| number()).collect();
+        let places: Vec<Vec3> = (0..count).map(|_| Vec3::new(number(), number(), number())).collect();
+        let poses = 7;
+        let stride = columns + 3;
+        let x: Vec<f32> = (0..poses * stride).map(|_| number()).collect();
+        let frames: Vec<Affine3A> = (0..poses)
+            .map(|_| {
+                let turn = Quat::from_scaled_axis(Vec3::new(number(), number(), number()));
+                Affine3A::from_rotation_translation(turn, Vec3::new(number(), number(), number()))
+            })
+            .collect();
+        let decoder = Decoder::pack(&weights, &places, &targets, columns, precision).expect("fits");
+        for kernel in [Kernel::REFERENCE, Kernel::detect()] {
+            let mut out = vec![Vec3::splat(99.0); poses * room];
+            let mut panel = vec![0.0; decoder.panel_size()];
+            let coefficients = Coefficients { numbers: &x, stride, frames: &frames };
+            // SAFETY: every target is below `room`.
+            unsafe { decoder.apply(kernel, coefficients, out.as_mut_ptr(), room, &mut panel) };
+            for pose in 0..poses {
+                let mut written = vec![false; room];
+                for (place, target) in targets.iter().enumerate() {
+                    let row = |axis: usize| -> f32 {
+                        let row = &weights[(3 * place + axis) * columns..][..columns];
+                        row.iter().zip(&x[pose * stride..]).map(|(w, x)| rounded(*w) * x).sum()
+                    };
+                    let local = places[place] + Vec3::new(row(0), row(1), row(2));
+                    let truth = frames[pose].transform_point3(local);
+                    let got = out[pose * room + *target as usize];
+                    assert!(
+                        truth.distance(got) < 2e-5,
+                        "{count} × {columns}, {}: {truth} {got}",
+                        kernel.name()
+                    );
+                    written[*target as usize] = true;
+                }
+                for (slot, written) in written.iter().enumerate() {
+                    assert!(*written || out[pose * room + slot] == Vec3::splat(99.0), "{slot} was not ours");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_disagree_are_named() {
+        let wrong = Decoder::pack(&[0.0; 5], &[Vec3::ZERO], &[0], 2, Precision::Half).map(|_| ());
+        assert_eq!(wrong, Err(LayerError::Count { what: "weights", got: 5, want: 6 }));
+        let nan = Decoder::pack(&[0.0, f32::NAN, 0.0], &[Vec3::ZERO], &[0], 1, Precision::Half).map(|_| ());
+        assert_eq!(nan, Err(LayerError::NonFinite { what: "weights", index: 1 }));
+    }
+}

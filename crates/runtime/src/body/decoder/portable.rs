@@ -1,0 +1,40 @@
+//! The decoder in plain loops of eight: the reference, and what NEON and SIMD128 are compiled from.
+
+use super::{Coefficients, Decoder, LANES, NOBODY, NUMBERS};
+use crate::dense::Packed;
+use half::f16;
+use understudy_core::Vec3;
+
+/// # Safety
+/// As [`Decoder::apply`], whose assertions hold.
+pub unsafe fn apply(decoder: &Decoder, coefficients: Coefficients<'_>, out: *mut Vec3, out_stride: usize) {
+    let columns = decoder.columns;
+    for panel in 0..decoder.runs.len() {
+        let bias = &decoder.bias[panel * NUMBERS..][..NUMBERS];
+        let targets = &decoder.targets[panel * LANES..][..LANES];
+        for (pose, frame) in coefficients.frames.iter().enumerate() {
+            let mut sums = [0.0f32; NUMBERS];
+            sums.copy_from_slice(bias);
+            let x = &coefficients.numbers[pose * coefficients.stride..][..columns];
+            let first = panel * columns * NUMBERS;
+            match &decoder.weights {
+                Packed::Single(numbers) => {
+                    for (weights, value) in numbers[first..].chunks_exact(NUMBERS).zip(x) {
+                        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
+                    }
+                }
+                Packed::Half(bits) => {
+                    for (weights, value) in bits[first..].chunks_exact(NUMBERS).zip(x) {
+                        let pairs = sums.iter_mut().zip(weights);
+                        pairs.for_each(|(sum, bits)| *sum += f16::from_bits(*bits).to_f32() * value);
+                    }
+                }
+            }
+            for (lane, &target) in targets.iter().enumerate().filter(|(_, target)| **target != NOBODY) {
+                let local = Vec3::new(sums[lane], sums[LANES + lane], sums[2 * LANES + lane]);
+                // SAFETY: the caller owns every target of every pose.
+                unsafe { *out.add(pose * out_stride + target as usize) = frame.transform_point3(local) };
+            }
+        }
+    }
+}

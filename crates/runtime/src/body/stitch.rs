@@ -1,0 +1,79 @@
+//! No cracks where groups meet. Two networks err independently, so the error jumps at their border. Every
+//! network therefore also says where its neighbours' nearest vertices are (its ghosts). A vertex at a
+//! border goes to the mean of all opinions; the correction fades over some rings into the group.
+
+use super::TwinError;
+use understudy_core::Vec3;
+
+/// Which vertices are corrected, and from what: first those at borders, then ring after ring.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stitch {
+    /// The vertices, `[M]`, each once.
+    pub vertices: Vec<u32>,
+    /// How many of them lie at a border.
+    pub border: usize,
+    /// How much of the correction is applied, `[M]`.
+    pub shares: Vec<f32>,
+    /// Where each vertex's sources start, `[M + 1]`.
+    pub offsets: Vec<u32>,
+    /// At a border: places in the list of all ghosts, group after group. Beyond: earlier entries of this
+    /// list, whose mean is taken.
+    pub sources: Vec<u32>,
+}
+
+impl Stitch {
+    /// Every index is in range and every vertex has a source.
+    pub(super) fn check(&self, vertices: usize, ghosts: usize) -> Result<(), TwinError> {
+        let entries = self.vertices.len();
+        let count = |what: &str, got: usize, want: usize| {
+            if got == want { Ok(()) } else { Err(TwinError::Count { what: what.into(), got, want }) }
+        };
+        let index = |what: &str, index: usize, count: usize| {
+            if index < count { Ok(()) } else { Err(TwinError::Index { what: what.into(), index, count }) }
+        };
+        count("stitch: shares", self.shares.len(), entries)?;
+        count("stitch: offsets", self.offsets.len(), entries + 1)?;
+        index("stitch: border", self.border, entries + 1)?;
+        super::check_finite("stitch: shares", self.shares.iter().map(|share| share.is_finite()))?;
+        let mut seen = vec![false; vertices];
+        for &vertex in &self.vertices {
+            index("stitch: vertex", vertex as usize, vertices)?;
+            if std::mem::replace(&mut seen[vertex as usize], true) {
+                return Err(TwinError::Cover { vertex: vertex as usize, groups: 2 });
+            }
+        }
+        count("stitch: first offset", self.offsets[0] as usize, 0)?;
+        count("stitch: sources", self.sources.len(), self.offsets[entries] as usize)?;
+        for (entry, pair) in self.offsets.windows(2).enumerate() {
+            index("stitch: offset", pair[0] as usize, pair[1] as usize)?;
+            index("stitch: offset", pair[1] as usize, self.sources.len() + 1)?;
+            let limit = if entry < self.border { ghosts } else { entry };
+            for &source in &self.sources[pair[0] as usize..pair[1] as usize] {
+                index("stitch: source", source as usize, limit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Corrects the vertices of one pose. `ghosts`: all groups' opinions. `corrections`: working memory of
+    /// `[M]`.
+    pub(super) fn apply(&self, ghosts: &[Vec3], corrections: &mut [Vec3], out: &mut [Vec3]) {
+        let sources = |entry: usize| {
+            let range = self.offsets[entry] as usize..self.offsets[entry + 1] as usize;
+            &self.sources[range]
+        };
+        for entry in 0..self.border {
+            let (own, others) = (out[self.vertices[entry] as usize], sources(entry));
+            let sum: Vec3 = others.iter().map(|ghost| ghosts[*ghost as usize] - own).sum();
+            corrections[entry] = sum / (others.len() + 1) as f32;
+        }
+        for entry in self.border..self.vertices.len() {
+            let earlier = sources(entry);
+            let sum: Vec3 = earlier.iter().map(|source| corrections[*source as usize]).sum();
+            corrections[entry] = sum / earlier.len() as f32;
+        }
+        for ((vertex, share), correction) in self.vertices.iter().zip(&self.shares).zip(&*corrections) {
+            out[*vertex as usize] += *correction * *share;
+        }
+    }
+}
