@@ -3,6 +3,8 @@
 
 mod arguments;
 mod commands;
+mod face_arguments;
+mod face_commands;
 mod info_text;
 mod invert_arguments;
 mod invert_commands;

@@ -1,6 +1,7 @@
 //! What can be typed for twins: `learn`, `eval`, `bench`, `export`.
 
 use crate::arguments::parse_threads;
+use crate::face_arguments::LearnFaceArguments;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -14,6 +15,14 @@ pub enum LearnCommand {
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Body(LearnBodyArguments),
+    /// A face: small networks draw maps of offsets in texture space.
+    #[command(after_help = "Examples:
+  understudy learn face data/mira -o mira.twin
+  understudy learn face data/mira -o mira.twin --minutes 60
+  understudy learn face data/mira -o dense.twin --dense
+
+A run that was interrupted goes on where it stopped when the same command is given again.")]
+    Face(LearnFaceArguments),
 }
 
 /// The linear part of a body twin.

@@ -1,5 +1,6 @@
 //! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::face_commands::run_learn_face;
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::{Progress, watched};
 use crate::twin_arguments::{
@@ -16,6 +17,7 @@ use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     match command {
         LearnCommand::Body(arguments) => run_learn_body(json, arguments),
+        LearnCommand::Face(arguments) => run_learn_face(json, arguments),
     }
 }
 

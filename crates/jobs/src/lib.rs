@@ -10,6 +10,7 @@ pub mod characters;
 pub mod convert;
 pub mod demo;
 mod error;
+pub mod face;
 pub mod info;
 pub mod invert;
 mod outputs;

@@ -1,0 +1,54 @@
+//! What can be typed for face twins beyond what all twins share: `learn face`, `transfer`.
+
+use crate::arguments::parse_threads;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Of `learn face`.
+#[derive(Debug, Args)]
+pub struct LearnFaceArguments {
+    /// Folder of the dataset.
+    pub data: PathBuf,
+    /// The twin.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+    /// About how long training may take: numbers of steps are chosen by a measured pace.
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub minutes: Option<f64>,
+    /// Most steps of the coarse networks, over all learning rates [default: 190000].
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    pub coarse_steps: Option<usize>,
+    /// Most steps of the refinement networks, over all learning rates [default: 120000].
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    pub refinement_steps: Option<usize>,
+    /// Poses a training step.
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// How much wrong normals count beside wrong positions.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub normal_weight: Option<f32>,
+    /// Dense networks of 2 × 256 a segment instead of maps: the paper's baseline.
+    #[arg(long)]
+    pub dense: bool,
+    /// No refinement networks.
+    #[arg(long)]
+    pub coarse_only: bool,
+    /// Most regions that are refined.
+    #[arg(long, value_name = "N")]
+    pub regions: Option<usize>,
+    /// Leave the motion of the whole head to the maps.
+    #[arg(long)]
+    pub no_frame: bool,
+    /// Keep the texture's coordinates where they glue lips or lids together.
+    #[arg(long)]
+    pub no_cut: bool,
+    /// Same seed, same twin.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Keep weights in 32 bits instead of 16.
+    #[arg(long)]
+    pub full_precision: bool,
+    /// Threads [default: all]; the twin does not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}

@@ -1,0 +1,55 @@
+//! Datasets and face twins from disk into memory.
+
+use crate::{Event, JobError, Watch};
+use std::path::Path;
+use understudy_core::{Mesh, Vec3};
+use understudy_io::dataset::{DatasetHeader, DatasetReader};
+use understudy_learn::face::FacePoses;
+use understudy_runtime::face::{FaceTwin, file};
+
+/// A whole dataset in memory: any rig will do, with or without bones.
+pub(crate) struct Loaded {
+    pub header: DatasetHeader,
+    pub mesh: Mesh,
+    controls: Vec<f32>,
+    vertices: Vec<Vec3>,
+}
+
+impl Loaded {
+    /// Reads all chunks; hashes are checked on the way.
+    pub fn read(folder: &Path, watch: &dyn Watch) -> Result<Self, JobError> {
+        let reader = DatasetReader::open(folder)?;
+        let rest = reader.rest();
+        let (mut controls, mut vertices) = (Vec::new(), Vec::new());
+        vertices.reserve_exact(reader.header().poses * rest.mesh.vertex_count());
+        let what = format!("reading {}", folder.display());
+        watch.event(Event::Started { what: &what, total: reader.chunk_count() as u64, unit: "chunks" });
+        for index in 0..reader.chunk_count() {
+            let chunk = reader.chunk(index)?;
+            controls.extend_from_slice(chunk.poses());
+            vertices.extend(chunk.vertices().chunks_exact(3).map(Vec3::from_slice));
+            watch.event(Event::Step { done: index as u64 + 1 });
+            if watch.should_stop() {
+                return Err(JobError::Stopped);
+            }
+        }
+        watch.event(Event::Finished);
+        Ok(Self { header: reader.header().clone(), mesh: rest.mesh.clone(), controls, vertices })
+    }
+
+    /// As training wants it. Gives the arrays away: they are the bulk of the memory.
+    pub fn poses(&mut self) -> FacePoses<'_> {
+        FacePoses {
+            mesh: &self.mesh,
+            specs: &self.header.controls,
+            controls: std::mem::take(&mut self.controls),
+            vertices: std::mem::take(&mut self.vertices),
+        }
+    }
+}
+
+/// Reads a face twin; every error names the file.
+pub fn open_face_twin(path: &Path) -> Result<FaceTwin, JobError> {
+    let bytes = understudy_io::read_bytes(path)?;
+    file::parse(&bytes).map_err(|error| JobError::unusable(path, error))
+}

@@ -1,0 +1,462 @@
+//! `learn face`: a twin of a face rig from a dataset (METHODS M2). Start at [`learn_face`].
+
+use super::checkpoint::Checkpoints;
+use super::data::Loaded;
+use crate::outputs::check_file;
+use crate::{Event, JobError, Watch, rigs, threads};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use understudy_core::Vec3;
+use understudy_core::mesh::Fnv;
+use understudy_learn::face::inputs::Influences;
+use understudy_learn::face::net::NetSpec;
+use understudy_learn::face::schedule::{self, End};
+use understudy_learn::face::trainer::{Problem, Trainer};
+use understudy_learn::face::{
+    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, SegmentPlan, frame,
+};
+use understudy_rigs::Rig;
+use understudy_runtime::dense::Precision;
+use understudy_runtime::face::{FaceError, FaceParts, FaceTwin, FrameParts, Workspace, file};
+
+/// What to learn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LearnFaceConfig {
+    /// Folder of the dataset.
+    pub data: PathBuf,
+    /// The twin's file.
+    pub output: PathBuf,
+    /// About how long training may take, minutes: the numbers of steps are chosen by a measured pace. The
+    /// twin then depends on the machine.
+    pub minutes: Option<f64>,
+    /// Weights in 16 bits; in 32 otherwise.
+    pub half: bool,
+    /// Threads; the twin does not depend on it.
+    pub threads: usize,
+    /// Sizes and training.
+    pub settings: FaceSettings,
+}
+
+impl Default for LearnFaceConfig {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::new(),
+            output: PathBuf::new(),
+            minutes: None,
+            half: true,
+            threads: threads::available(),
+            settings: FaceSettings::default(),
+        }
+    }
+}
+
+/// How one stage of training went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageReport {
+    /// Networks that were trained together.
+    pub networks: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Steps at each learning rate, and why each ended.
+    pub rates: Vec<(usize, End)>,
+    /// Loss (3.1) of the validation poses, positions in cm.
+    pub validation: f64,
+    /// Multiply-adds of a pose, forwards.
+    pub multiply_adds: usize,
+    /// Steps a second in this run; `None` where an earlier run did all.
+    pub steps_per_second: Option<f64>,
+}
+
+/// How the head's motion was learned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FrameReport {
+    /// Mean motion of a vertex in the world, mm.
+    pub motion_mm: f64,
+    /// Mean motion of a vertex when the skull holds still, mm.
+    pub left_mm: f64,
+    /// Error of the network at ten centimetres from the pivot, root mean square, mm.
+    pub error_mm: f64,
+    /// Controls that it sees.
+    pub inputs: usize,
+}
+
+/// What was learned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearnFaceReport {
+    /// The twin's file.
+    pub output: PathBuf,
+    /// The rig.
+    pub rig: String,
+    /// Poses in the dataset.
+    pub poses: usize,
+    /// Poses that were held back.
+    pub validation_poses: usize,
+    /// Whether inputs were found on the live rig or estimated from the poses.
+    pub inputs_probed: bool,
+    /// How each segment moves.
+    pub segments: Vec<SegmentPlan>,
+    /// The head's motion, where it was taken out.
+    pub frame: Option<FrameReport>,
+    /// The coarse networks.
+    pub coarse: StageReport,
+    /// The refinement networks.
+    pub refinement: Option<StageReport>,
+    /// What 16-bit weights cost against 32 bits: mean and largest, mm.
+    pub half_error_mm: Option<[f64; 2]>,
+    /// Size of the file.
+    pub bytes: usize,
+    /// Duration of this run.
+    pub seconds: f64,
+}
+
+/// Seconds between two checkpoints.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// Share of the time that the coarse networks get where both stages share a given time.
+const COARSE_SHARE: f64 = 0.6;
+
+/// Learns a twin and writes it. Where training stands is kept beside the output until it is whole.
+pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFaceReport, JobError> {
+    check_file(&config.output)?;
+    config.settings.check().map_err(|error| JobError::setting("learn face", error))?;
+    if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
+        return Err(JobError::setting("minutes", format!("{minutes} is not a length of time")));
+    }
+    let pool = threads::pool(config.threads)?;
+    let start = Instant::now();
+    let mut loaded = Loaded::read(&config.data, watch)?;
+    let rig_name = loaded.header.rig.clone();
+    let rig = live_rig(&rig_name, loaded.mesh.topology_hash(), watch);
+    let poses = loaded.poses();
+    pool.install(|| Run { config, watch, start }.learn(&rig_name, poses, rig.as_deref()))
+}
+
+/// The rig that the dataset was recorded from, where it can be opened and still has the same topology.
+fn live_rig(name: &str, topology: u64, watch: &dyn Watch) -> Option<Box<dyn Rig>> {
+    let rig = rigs::open(name, &crate::Silent).ok().map(|open| open.rig);
+    let rig = rig.filter(|rig| rig.mesh().topology_hash() == topology);
+    if rig.is_none() {
+        let message =
+            format!("the rig '{name}' is not at hand: what each network sees is estimated from the poses");
+        watch.event(Event::Note { message: &message });
+    }
+    rig
+}
+
+struct Run<'a> {
+    config: &'a LearnFaceConfig,
+    watch: &'a dyn Watch,
+    start: Instant,
+}
+
+impl Run<'_> {
+    fn error(&self, error: FaceLearnError) -> JobError {
+        match error {
+            FaceLearnError::Stopped => JobError::Stopped,
+            FaceLearnError::Threads { problem } => JobError::Machine(problem),
+            other => JobError::unusable(&self.config.data, other),
+        }
+    }
+
+    fn learn(
+        &self,
+        rig_name: &str,
+        mut poses: FacePoses<'_>,
+        rig: Option<&dyn Rig>,
+    ) -> Result<LearnFaceReport, JobError> {
+        let settings = &self.config.settings;
+        poses.check().map_err(|error| self.error(error))?;
+        let key = self.key(&poses);
+        self.watch.event(Event::Started { what: "probing", total: 1, unit: "rig" });
+        let influences = Influences::new(&poses, rig).map_err(|error| self.error(error))?;
+        self.watch.event(Event::Finished);
+        let frame = self.frame(&mut poses, &influences)?;
+        self.watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
+        let plan = Plan::new(&poses, &influences, settings).map_err(|error| self.error(error))?;
+        self.watch.event(Event::Finished);
+        self.say_plan(&plan);
+
+        let checkpoints = Checkpoints::new(&self.config.output, key);
+        let share = if settings.refine && !settings.dense { COARSE_SHARE } else { 1.0 };
+        let problem = plan.coarse_problem(&poses, settings);
+        let (coarse, coarse_report) =
+            self.stage("coarse", &plan, problem, plan.coarse.clone(), &settings.coarse, share, &checkpoints)?;
+        let mut nets = coarse.parts();
+        let mut refinement_report = None;
+        if settings.refine && !settings.dense {
+            let (specs, _) = plan.refinement(&poses, &influences, settings);
+            if !specs.is_empty() {
+                let mut problem = plan.refinement_problem(&poses, &specs, settings);
+                let wanted = coarse.locals(&problem.members);
+                self.watch.event(Event::Started {
+                    what: "drawing coarse poses",
+                    total: poses.len() as u64,
+                    unit: "poses",
+                });
+                let step = |done: usize| {
+                    self.watch.event(Event::Step { done: done as u64 });
+                    !self.watch.should_stop()
+                };
+                problem.base = coarse.predict(&wanted, step).map_err(|error| self.error(error))?;
+                self.watch.event(Event::Finished);
+                drop(coarse);
+                let left = 1.0 - COARSE_SHARE;
+                let (fine, report) = self.stage(
+                    "refinement",
+                    &plan,
+                    problem,
+                    specs,
+                    &settings.refinement,
+                    left,
+                    &checkpoints,
+                )?;
+                nets.extend(fine.parts());
+                refinement_report = Some(report);
+            }
+        }
+        let (frame_parts, frame_report) = frame.unzip();
+        let training = serde_json::json!({
+            "poses": poses.len(),
+            "settings": settings,
+            "inputs_probed": influences.probed(),
+            "segments": plan.segments,
+            "frame": frame_report,
+            "coarse": coarse_report,
+            "refinement": refinement_report,
+        });
+        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, timeless(training));
+        let half_error_mm = match self.config.half {
+            false => None,
+            true => Some(half_error(&parts, &poses).map_err(|error| JobError::Machine(error.to_string()))?),
+        };
+        parts.header.training["half_error_mm"] = serde_json::json!(half_error_mm);
+        let precision = if self.config.half { Precision::Half } else { Precision::Single };
+        let output = &self.config.output;
+        let bytes = file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
+        // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
+        file::parse(&bytes).map_err(|error| JobError::Machine(error.to_string()))?;
+        understudy_io::write_atomic(output, &bytes)?;
+        checkpoints.remove();
+        Ok(LearnFaceReport {
+            output: output.clone(),
+            rig: rig_name.into(),
+            poses: poses.len(),
+            validation_poses: plan.validation.len(),
+            inputs_probed: influences.probed(),
+            segments: plan.segments.clone(),
+            frame: frame_report,
+            coarse: coarse_report,
+            refinement: refinement_report,
+            half_error_mm,
+            bytes: bytes.len(),
+            seconds: self.start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Learns the head's motion and takes it out of the poses.
+    fn frame(
+        &self,
+        poses: &mut FacePoses<'_>,
+        influences: &Influences,
+    ) -> Result<Option<(FrameParts, FrameReport)>, JobError> {
+        let settings = &self.config.settings;
+        let Some(skull) = settings.frame.then(|| frame::find_skull(poses)).flatten() else { return Ok(None) };
+        let inputs = influences.of(poses, &skull.vertices);
+        self.watch.event(Event::Started { what: "learning the head's motion", total: 150, unit: "epochs" });
+        let step = |epoch: usize| {
+            self.watch.event(Event::Step { done: epoch as u64 + 1 });
+            !self.watch.should_stop()
+        };
+        let trained =
+            frame::learn(poses, &skull, inputs, settings.seed, step).map_err(|error| self.error(error))?;
+        self.watch.event(Event::Finished);
+        frame::take_away(poses, &trained.parts);
+        let report = FrameReport {
+            motion_mm: skull.motion_cm * 10.0,
+            left_mm: skull.left_cm * 10.0,
+            error_mm: trained.error_cm * 10.0,
+            inputs: trained.parts.inputs.len(),
+        };
+        let message = format!(
+            "the head's motion is taken out: vertices move {:.1} mm instead of {:.1} mm",
+            report.left_mm, report.motion_mm
+        );
+        self.watch.event(Event::Note { message: &message });
+        Ok(Some((trained.parts, report)))
+    }
+
+    fn say_plan(&self, plan: &Plan) {
+        let message = format!(
+            "{} networks, {} rigid segments of {}",
+            plan.coarse.len(),
+            plan.rigid.len(),
+            plan.segments.len()
+        );
+        self.watch.event(Event::Note { message: &message });
+        for segment in &plan.segments {
+            let [before, after] = segment.glued;
+            if before > 0 {
+                let message = format!(
+                    "{}: the texture puts {before} pairs of vertices that move apart into common pixels, the \
+                     map {after}",
+                    segment.name
+                );
+                self.watch.event(Event::Note { message: &message });
+            }
+        }
+    }
+
+    /// Trains the networks of one stage, from a checkpoint where there is one.
+    fn stage<'p>(
+        &self,
+        name: &str,
+        plan: &Plan,
+        problem: Problem<'p>,
+        specs: Vec<NetSpec>,
+        schedule: &Schedule,
+        share: f64,
+        checkpoints: &Checkpoints,
+    ) -> Result<(Trainer<'p>, StageReport), JobError> {
+        let settings = &self.config.settings;
+        let seed = settings.seed ^ if name == "coarse" { 0 } else { 0x0f1e };
+        let networks = specs.len();
+        let trainer =
+            Trainer::new(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
+                .map_err(|error| self.error(error))?;
+        let mut schedule = schedule.clone();
+        let mut progress = Progress::default();
+        if let Some((kept, own)) = checkpoints.load(name, &trainer)? {
+            let message = format!("{name} networks go on after step {}", kept.steps);
+            self.watch.event(Event::Note { message: &message });
+            (progress, schedule) = (kept, own);
+        } else if let Some(minutes) = self.config.minutes {
+            let total = pace(&trainer, plan, settings) * minutes * 60.0 * share;
+            schedule = schedule.with_total(total.max(1.0) as usize);
+            schedule.check_every = schedule.check_every.min(schedule.total() / 40 + 1);
+        }
+        let what = format!("training {name} networks");
+        self.watch.event(Event::Started { what: &what, total: schedule.total() as u64, unit: "steps" });
+        let (begin, first) = (Instant::now(), progress.steps);
+        let (mut saved, mut spoken) = (Instant::now(), Instant::now());
+        let mut failed = None;
+        let mut average = f64::NAN;
+        let done = |progress: &Progress| {
+            schedule.caps[..progress.rate].iter().sum::<usize>() + progress.steps_at_rate
+        };
+        let outcome = schedule::run(
+            &trainer,
+            &plan.balance,
+            &plan.validation,
+            &schedule,
+            settings.batch,
+            seed,
+            &mut progress,
+            |progress, loss| {
+                average = if average.is_nan() { loss } else { 0.99 * average + 0.01 * loss };
+                if spoken.elapsed() > Duration::from_millis(500) {
+                    spoken = Instant::now();
+                    self.watch.event(Event::Step { done: done(progress) as u64 });
+                    let pace = (progress.steps - first) as f64 / begin.elapsed().as_secs_f64();
+                    let left = (schedule.total() - done(progress)) as f64 / pace / 60.0;
+                    let message = format!(
+                        "rate {:e}, loss {average:.4}, validation {:.4}, {pace:.1} steps/s, at most {left:.0} min left",
+                        schedule.rates[progress.rate],
+                        progress.best.min(99.0)
+                    );
+                    self.watch.event(Event::Status { message: &message });
+                    if saved.elapsed() > SAVE_EVERY {
+                        // A log has no status line: once a minute it gets a line of its own.
+                        let message = format!("step {}: {message}", progress.steps);
+                        self.watch.event(Event::Note { message: &message });
+                    }
+                }
+                if saved.elapsed() > SAVE_EVERY {
+                    saved = Instant::now();
+                    failed = checkpoints.save(name, &trainer, progress, &schedule).err();
+                }
+                failed.is_none() && !self.watch.should_stop()
+            },
+        );
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if outcome == Err(FaceLearnError::Stopped) {
+            checkpoints.save(name, &trainer, &progress, &schedule)?;
+        }
+        outcome.map_err(|error| self.error(error))?;
+        self.watch.event(Event::Finished);
+        checkpoints.save(name, &trainer, &progress, &schedule)?;
+        let steps = (progress.steps - first) as f64;
+        let report = StageReport {
+            networks,
+            steps: progress.steps,
+            rates: progress.ended.clone(),
+            validation: f64::from(progress.best),
+            multiply_adds: trainer.multiply_adds(),
+            steps_per_second: (steps > 0.0).then(|| steps / begin.elapsed().as_secs_f64()),
+        };
+        Ok((trainer, report))
+    }
+
+    /// What makes two runs the same: settings and data.
+    fn key(&self, poses: &FacePoses<'_>) -> String {
+        let mut hash = Fnv::default();
+        hash.write(serde_json::to_string(&self.config.settings).unwrap_or_default().as_bytes());
+        hash.write(format!("{:?} {:x}", self.config.minutes, poses.mesh.topology_hash()).as_bytes());
+        for pose in poses.spread(200) {
+            poses.controls_of(pose).iter().for_each(|c| hash.write(&c.to_le_bytes()));
+            poses.vertices_of(pose).iter().step_by(101).for_each(|v| hash.write(&v.x.to_le_bytes()));
+        }
+        hash.write(&(poses.len() as u64).to_le_bytes());
+        format!("{:016x}", hash.finish())
+    }
+}
+
+/// Steps a second, measured on steps that are taken back.
+fn pace(trainer: &Trainer<'_>, plan: &Plan, settings: &FaceSettings) -> f64 {
+    let state = trainer.state();
+    let mut batch = vec![0; settings.batch];
+    let mut run = |count: usize| {
+        let start = Instant::now();
+        for step in 0..count {
+            plan.balance.draw(settings.seed, step, &mut batch);
+            trainer.step(&batch, step + 1, 1e-4);
+        }
+        count as f64 / start.elapsed().as_secs_f64()
+    };
+    run(5);
+    let pace = run(40);
+    trainer.set_state(&state);
+    pace
+}
+
+/// The same twin must have the same bytes however fast the machine was.
+fn timeless(mut training: serde_json::Value) -> serde_json::Value {
+    for stage in ["coarse", "refinement"] {
+        if let Some(stage) = training[stage].as_object_mut() {
+            stage.remove("steps_per_second");
+        }
+    }
+    training
+}
+
+/// Mean and largest distance between weights in 16 and in 32 bits on some of the poses, mm.
+fn half_error(parts: &FaceParts, poses: &FacePoses<'_>) -> Result<[f64; 2], FaceError> {
+    let half = FaceTwin::new(parts.clone(), Precision::Half)?;
+    let single = FaceTwin::new(parts.clone(), Precision::Single)?;
+    let (mut half_space, mut single_space) = (Workspace::new(&half, 1), Workspace::new(&single, 1));
+    let (mut a, mut b) = (vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]);
+    let chosen = poses.spread(50);
+    let (mut sum, mut max) = (0.0f64, 0.0f64);
+    for &pose in &chosen {
+        half.evaluate(poses.controls_of(pose), &mut half_space, None, &mut a)?;
+        single.evaluate(poses.controls_of(pose), &mut single_space, None, &mut b)?;
+        for (a, b) in a.iter().zip(&b) {
+            let miss = f64::from(a.distance(*b)) * 10.0;
+            sum += miss;
+            max = max.max(miss);
+        }
+    }
+    Ok([sum / (chosen.len() * a.len()) as f64, max])
+}
