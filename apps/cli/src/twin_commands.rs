@@ -104,7 +104,8 @@ fn eval_text(report: &EvalReport) -> String {
 
 /// `bench`.
 pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
-    let config = BenchTwinConfig { twin: arguments.twin, rounds: arguments.rounds, peers: arguments.peers };
+    let BenchTwinArguments { twin, rounds, peers, training } = arguments;
+    let config = BenchTwinConfig { twin, rounds, peers, training };
     let report = bench_twin(&config, &Progress::new())?;
     output::print(json, &report, |report| {
         let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
@@ -125,10 +126,21 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
         let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
         let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
+        let training = report.training.as_ref().map_or_else(String::new, |race| {
+            format!(
+                "\ntraining, {} networks, {} poses a step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
+                race.networks,
+                race.batch,
+                race.threads,
+                race.understudy_steps_s,
+                race.torch_steps_s,
+                race.understudy_steps_s / race.torch_steps_s
+            )
+        });
         format!(
             "{}: {} vertices, {} multiply-adds, {}\n{}\nrig itself {rig} · memory {:.1} GB/s, weights read at {:.0} % of it\n\
              multiply-add peak {:.0} GFLOP/s, networks of a crowd reach {:.0} % of it\n\
-             16-bit weights cost {} mm · onnxruntime's vertices differ by {} mm",
+             16-bit weights cost {} mm · onnxruntime's vertices differ by {} mm{training}",
             report.rig,
             thousands(report.vertices as u64),
             thousands(report.multiply_adds as u64),

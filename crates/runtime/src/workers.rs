@@ -14,8 +14,6 @@ struct Board {
     round: usize,
     job: Option<Job>,
     tasks: usize,
-    /// Workers still busy with this round.
-    busy: usize,
     stop: bool,
 }
 
@@ -31,6 +29,8 @@ struct Shared {
     failed: AtomicBool,
     /// A copy of `Board::round`, to spin on without the lock.
     round: AtomicUsize,
+    /// Workers still busy with this round.
+    busy: AtomicUsize,
 }
 
 /// Threads that share work with the caller.
@@ -53,7 +53,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Workers {
     /// `threads` in all, the caller included; 0 counts as 1.
     pub fn new(threads: usize) -> std::io::Result<Self> {
-        let board = Board { round: 0, job: None, tasks: 0, busy: 0, stop: false };
+        let board = Board { round: 0, job: None, tasks: 0, stop: false };
         let shared = Arc::new(Shared {
             board: Mutex::new(board),
             wake: Condvar::new(),
@@ -61,6 +61,7 @@ impl Workers {
             next: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
             round: AtomicUsize::new(0),
+            busy: AtomicUsize::new(0),
         });
         let spawn = |number: usize| {
             let shared = Arc::clone(&shared);
@@ -87,6 +88,7 @@ impl Workers {
         let _turn = lock(&self.turn);
         self.shared.next.store(0, Ordering::Relaxed);
         self.shared.failed.store(false, Ordering::Relaxed);
+        self.shared.busy.store(self.handles.len(), Ordering::Relaxed);
         {
             let mut board = lock(&self.shared.board);
             // SAFETY: only the lifetime is erased; `run` does not return before every worker is done.
@@ -95,15 +97,21 @@ impl Workers {
                 round: board.round.wrapping_add(1),
                 job: Some(erased),
                 tasks,
-                busy: self.handles.len(),
                 stop: false,
             };
             self.shared.round.store(board.round, Ordering::Release);
             self.shared.wake.notify_all();
         }
         take_tasks(&self.shared, tasks, job);
+        // The others end at about the same time: going to sleep would cost more than waiting.
+        for _ in 0..SPINS {
+            if self.shared.busy.load(Ordering::Acquire) == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+        }
         let mut board = lock(&self.shared.board);
-        while board.busy > 0 {
+        while self.shared.busy.load(Ordering::Acquire) > 0 {
             board = self.shared.done.wait(board).unwrap_or_else(PoisonError::into_inner);
         }
         board.job = None;
@@ -158,9 +166,9 @@ fn work(shared: &Shared) {
             // SAFETY: `Workers::run` keeps the job alive until `busy` is zero, which is below.
             take_tasks(shared, tasks, unsafe { &*job });
         }
-        let mut board = lock(&shared.board);
-        board.busy -= 1;
-        if board.busy == 0 {
+        if shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // With the lock held, so that a caller who is about to sleep is not missed.
+            let _board = lock(&shared.board);
             shared.done.notify_one();
         }
     }

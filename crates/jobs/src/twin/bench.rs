@@ -4,6 +4,8 @@
 use super::data::open_twin;
 use super::onnx::body_graph;
 use super::peers::Peers;
+pub use super::race::TrainingRace;
+use super::race::race;
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,11 +28,13 @@ pub struct BenchTwinConfig {
     pub rounds: usize,
     /// Runs onnxruntime and PyTorch too, from an environment that is made where `peers` says.
     pub peers: Option<PathBuf>,
+    /// Races PyTorch in training too; needs `peers`.
+    pub training: bool,
 }
 
 impl Default for BenchTwinConfig {
     fn default() -> Self {
-        Self { twin: PathBuf::new(), rounds: 15, peers: None }
+        Self { twin: PathBuf::new(), rounds: 15, peers: None, training: false }
     }
 }
 
@@ -74,6 +78,8 @@ pub struct BenchTwinReport {
     pub half_error_mm: serde_json::Value,
     /// Largest distance between our vertices and onnxruntime's, mm.
     pub onnx_error_mm: Option<f64>,
+    /// Steps of training a second beside PyTorch's, where that was asked for.
+    pub training: Option<TrainingRace>,
 }
 
 /// The poses of a contest: random ones of the rig where it is at hand, else turned rest poses.
@@ -88,6 +94,9 @@ pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTw
     let twin = open_twin(&config.twin)?;
     if config.rounds == 0 {
         return Err(JobError::setting("rounds", "0 rounds measure nothing"));
+    }
+    if config.training && config.peers.is_none() {
+        return Err(JobError::setting("training", "a race needs peers: name their folder too"));
     }
     let rig = rigs::open(&twin.header().rig, &crate::Silent).ok().map(|open| open.rig);
     let rig = rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash);
@@ -143,7 +152,7 @@ impl Poses {
     }
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
+pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
@@ -232,6 +241,10 @@ fn measure(
             Some(peers.error_mm(&out[..vertices])?)
         }
     };
+    let training = match (&config.peers, config.training) {
+        (Some(folder), true) => Some(race(twin, folder, config.rounds.min(5), watch)?),
+        _ => None,
+    };
     Ok(BenchTwinReport {
         rig: twin.header().rig.clone(),
         vertices,
@@ -246,6 +259,7 @@ fn measure(
         crowd_peak_share: 2.0 * twin.multiply_adds() as f64 / (network_ms * 1e6) / peak,
         half_error_mm: twin.header().training["half_error_mm"].clone(),
         onnx_error_mm,
+        training,
     })
 }
 

@@ -11,6 +11,7 @@ pub mod export_glb;
 pub mod learn;
 mod onnx;
 mod peers;
+mod race;
 mod sight;
 
 pub use data::open_twin;

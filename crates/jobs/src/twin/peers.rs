@@ -98,7 +98,7 @@ impl Drop for Peers {
 }
 
 /// A virtual environment with the peers in it; gives its Python.
-fn environment(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
+pub(crate) fn environment(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
     let home = folder.join("venv");
     let python = home.join("bin/python");
     let ready = folder.join("venv.ready");

@@ -99,9 +99,16 @@ impl Decoder {
         self.columns
     }
 
+    /// Panels that are unpacked together for many poses: as many as fill half of a small second-level
+    /// cache.
+    fn panels_together(&self) -> usize {
+        const NUMBERS_IN_CACHE: usize = 32 << 10;
+        (NUMBERS_IN_CACHE / (self.columns * NUMBERS).max(1)).clamp(1, self.runs.len().max(1))
+    }
+
     /// Numbers of working memory that [`Self::apply`] wants for many poses.
-    pub fn panel_size(&self) -> usize {
-        self.columns * NUMBERS
+    pub fn working_size(&self) -> usize {
+        self.panels_together() * self.columns * NUMBERS
     }
 
     /// Bytes of weights and places.
@@ -135,7 +142,7 @@ impl Decoder {
         }
         let needed = (poses - 1) * coefficients.stride + self.columns;
         assert!(coefficients.numbers.len() >= needed, "coefficients hold every pose");
-        assert!(panel.len() >= self.panel_size(), "working memory holds a panel");
+        assert!(panel.len() >= self.working_size(), "working memory is as large as asked for");
         // SAFETY: lengths were asserted, the rest is promised by the caller.
         unsafe {
             #[cfg(target_arch = "x86_64")]
@@ -214,7 +221,7 @@ mod tests {
         let decoder = Decoder::pack(&weights, &places, &targets, columns, precision).expect("fits");
         for kernel in [Kernel::REFERENCE, Kernel::detect()] {
             let mut out = vec![Vec3::splat(99.0); poses * room];
-            let mut panel = vec![0.0; decoder.panel_size()];
+            let mut panel = vec![0.0; decoder.working_size()];
             let coefficients = Coefficients { numbers: &x, stride, frames: &frames };
             // SAFETY: every target is below `room`.
             unsafe { decoder.apply(kernel, coefficients, out.as_mut_ptr(), room, &mut panel) };

@@ -6,11 +6,11 @@ use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::{Affine3A, Vec3, Vec3A};
 
 /// Poses of a crowd that go through a network together: whole tiles of six and of four, small enough that
 /// inputs and outputs of a layer stay in the second-level cache.
-const BLOCK: usize = 96;
+const BLOCK: usize = 48;
 
 /// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
 pub struct Workspace {
@@ -23,7 +23,7 @@ pub struct Workspace {
     /// Opinions on ghosts, `[block × ghosts]`.
     ghosts: Vec<Vec3>,
     /// Corrections at the seams, one buffer a pose of the block.
-    corrections: Vec<Mutex<Vec<Vec3>>>,
+    corrections: Vec<Mutex<Vec<Vec3A>>>,
 }
 
 /// The share of one task: some groups and their buffers.
@@ -68,7 +68,7 @@ impl Workspace {
             // An odd number of cache lines: rows of a block must not fall on each other's lines.
             let stride = (widest.div_ceil(16) | 1) * 16;
             let columns = members().flat_map(|g| &g.layers).map(|l| l.columns() * PANEL).max().unwrap_or(0);
-            let decoders = members().flat_map(|g| [g.decoder.panel_size(), g.ghosts.panel_size()]);
+            let decoders = members().flat_map(|g| [g.decoder.working_size(), g.ghosts.working_size()]);
             Mutex::new(Chunk {
                 buffers: [vec![0.0; block * stride], vec![0.0; block * stride]],
                 stride,
@@ -79,7 +79,7 @@ impl Workspace {
         };
         let chunks = balance(twin, tasks.max(1)).into_iter().map(chunk).collect();
         let corrected = twin.parts.stitch.as_ref().map_or(0, |stitch| stitch.vertices.len());
-        let corrections = (0..block).map(|_| Mutex::new(vec![Vec3::ZERO; corrected])).collect();
+        let corrections = (0..block).map(|_| Mutex::new(vec![Vec3A::ZERO; corrected])).collect();
         Self {
             kernel: Kernel::detect(),
             inputs: vec![0.0; block * input_count],
@@ -213,7 +213,7 @@ impl BodyTwin {
             Some(workers) => workers.run(chunks.len(), &job),
             None => (0..chunks.len()).for_each(job),
         }
-        if let Some(stitch) = &self.parts.stitch {
+        if let Some(stitch) = &self.stitch {
             let (ghosts, corrections) = (&*ghosts, &*corrections);
             let out = Place(out.as_mut_ptr());
             let job = |pose: usize| {
@@ -330,7 +330,7 @@ impl Chunk {
                 *frame = bones[pose * joints + group.bone];
                 if twin.parts.base.is_some() {
                     // The base has the position; the network adds an offset in the bone's frame.
-                    frame.translation = understudy_core::Vec3A::ZERO;
+                    frame.translation = Vec3A::ZERO;
                 }
             }
             let coefficients =

@@ -15,6 +15,7 @@ pub use stitch::Stitch;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};
 use decoder::Decoder;
+use stitch::Needle;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
@@ -176,6 +177,7 @@ pub struct BodyTwin {
     groups: Vec<Group>,
     /// Number of ghosts of all groups.
     ghosts: usize,
+    stitch: Option<Needle>,
 }
 
 /// A group as evaluation wants it.
@@ -230,7 +232,8 @@ impl BodyTwin {
             return Err(TwinError::Cover { vertex, groups: cover[vertex] });
         }
         let inverse_rest = parts.rest_bones.iter().map(Affine3A::inverse).collect();
-        Ok(Self { parts, inverse_rest, groups, ghosts })
+        let stitch = parts.stitch.as_ref().map(Needle::new);
+        Ok(Self { parts, inverse_rest, groups, ghosts, stitch })
     }
 
     /// What it is.

@@ -3,7 +3,7 @@
 //! border goes to the mean of all opinions; the correction fades over some rings into the group.
 
 use super::TwinError;
-use understudy_core::Vec3;
+use understudy_core::{Vec3, Vec3A};
 
 /// Which vertices are corrected, and from what: first those at borders, then ring after ring.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,26 +54,64 @@ impl Stitch {
         }
         Ok(())
     }
+}
+
+/// A [`Stitch`] as evaluation wants it: one entry after another, nothing to divide.
+#[derive(Debug, Clone)]
+pub(super) struct Needle {
+    border: usize,
+    entries: Vec<Entry>,
+    sources: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    vertex: u32,
+    /// Where its sources end.
+    end: u32,
+    /// One over the number of opinions.
+    weight: f32,
+    share: f32,
+}
+
+impl Needle {
+    /// Of a stitch that was checked.
+    pub fn new(stitch: &Stitch) -> Self {
+        let entry = |index: usize| {
+            let sources = stitch.offsets[index + 1] - stitch.offsets[index];
+            // At a border one's own opinion counts too.
+            let opinions = sources + u32::from(index < stitch.border);
+            Entry {
+                vertex: stitch.vertices[index],
+                end: stitch.offsets[index + 1],
+                weight: 1.0 / opinions as f32,
+                share: stitch.shares[index],
+            }
+        };
+        let entries = (0..stitch.vertices.len()).map(entry).collect();
+        Self { border: stitch.border, entries, sources: stitch.sources.clone() }
+    }
 
     /// Corrects the vertices of one pose. `ghosts`: all groups' opinions. `corrections`: working memory of
     /// `[M]`.
-    pub(super) fn apply(&self, ghosts: &[Vec3], corrections: &mut [Vec3], out: &mut [Vec3]) {
-        let sources = |entry: usize| {
-            let range = self.offsets[entry] as usize..self.offsets[entry + 1] as usize;
-            &self.sources[range]
-        };
-        for entry in 0..self.border {
-            let (own, others) = (out[self.vertices[entry] as usize], sources(entry));
-            let sum: Vec3 = others.iter().map(|ghost| ghosts[*ghost as usize] - own).sum();
-            corrections[entry] = sum / (others.len() + 1) as f32;
+    pub fn apply(&self, ghosts: &[Vec3], corrections: &mut [Vec3A], out: &mut [Vec3]) {
+        let (border, beyond) = self.entries.split_at(self.border);
+        let mut start = 0;
+        for (entry, correction) in border.iter().zip(&mut *corrections) {
+            let place = &mut out[entry.vertex as usize];
+            let (own, sources) = (Vec3A::from(*place), &self.sources[start..entry.end as usize]);
+            let sum: Vec3A = sources.iter().map(|ghost| Vec3A::from(ghosts[*ghost as usize]) - own).sum();
+            *correction = sum * entry.weight;
+            *place = Vec3::from(own + *correction * entry.share);
+            start = entry.end as usize;
         }
-        for entry in self.border..self.vertices.len() {
-            let earlier = sources(entry);
-            let sum: Vec3 = earlier.iter().map(|source| corrections[*source as usize]).sum();
-            corrections[entry] = sum / earlier.len() as f32;
-        }
-        for ((vertex, share), correction) in self.vertices.iter().zip(&self.shares).zip(&*corrections) {
-            out[*vertex as usize] += *correction * *share;
+        for (index, entry) in beyond.iter().enumerate() {
+            let sources = &self.sources[start..entry.end as usize];
+            let sum: Vec3A = sources.iter().map(|source| corrections[*source as usize]).sum();
+            let correction = sum * entry.weight;
+            corrections[self.border + index] = correction;
+            out[entry.vertex as usize] += Vec3::from(correction * entry.share);
+            start = entry.end as usize;
         }
     }
 }

@@ -19,30 +19,52 @@ pub unsafe fn apply(
     scratch: &mut [f32],
 ) {
     let (columns, poses) = (decoder.columns, coefficients.frames.len());
-    for panel in 0..decoder.runs.len() {
-        let first = panel * columns * NUMBERS;
-        // SAFETY: the packing made weights, bias and targets for that many panels; scratch holds a panel.
+    let panel = |index: usize| {
+        // SAFETY: the packing made bias and targets for every panel.
+        let (bias, targets) = unsafe {
+            (decoder.bias.as_ptr().add(index * NUMBERS), decoder.targets.as_ptr().add(index * LANES))
+        };
+        Panel { bias, targets, run: decoder.runs[index], columns, coefficients, out, out_stride }
+    };
+    let size = columns * NUMBERS;
+    if let (Packed::Half(bits), 1) = (&decoder.weights, poses) {
+        for index in 0..decoder.runs.len() {
+            // SAFETY: weights hold `size` numbers a panel, coefficients the one pose.
+            unsafe { panel(index).one_of_halves(bits.as_ptr().add(index * size)) };
+        }
+        return;
+    }
+    // Some panels at a time: they stay in the cache while all poses pass, and a pose's vertices are
+    // written one after another.
+    let together = decoder.panels_together();
+    for start in (0..decoder.runs.len()).step_by(together) {
+        let end = decoder.runs.len().min(start + together);
+        // SAFETY: weights hold `size` numbers a panel, scratch that many for `together` panels, and every
+        // tile of poses lies inside the coefficients.
         unsafe {
-            let job = Panel {
-                bias: decoder.bias.as_ptr().add(panel * NUMBERS),
-                targets: decoder.targets.as_ptr().add(panel * LANES),
-                run: decoder.runs[panel],
-                columns,
-                coefficients,
-                out,
-                out_stride,
-            };
-            match &decoder.weights {
-                Packed::Single(numbers) => job.poses(numbers.as_ptr().add(first), poses),
-                Packed::Half(bits) if poses == 1 => job.one_of_halves(bits.as_ptr().add(first)),
+            let weights = match &decoder.weights {
+                Packed::Single(numbers) => numbers.as_ptr().add(start * size),
                 Packed::Half(bits) => {
-                    // Unpacked once for all poses.
-                    for block in 0..columns * 3 {
-                        let eight = _mm_loadu_si128(bits.as_ptr().add(first + block * 8).cast());
+                    let from = bits.as_ptr().add(start * size);
+                    for block in 0..(end - start) * columns * 3 {
+                        let eight = _mm_loadu_si128(from.add(block * 8).cast());
                         _mm256_storeu_ps(scratch.as_mut_ptr().add(block * 8), _mm256_cvtph_ps(eight));
                     }
-                    job.poses(scratch.as_ptr(), poses);
+                    scratch.as_ptr()
                 }
+            };
+            let mut pose = 0;
+            while pose + TILE <= poses {
+                for index in start..end {
+                    panel(index).tile::<TILE>(weights.add((index - start) * size), pose);
+                }
+                pose += TILE;
+            }
+            while pose < poses {
+                for index in start..end {
+                    panel(index).tile::<1>(weights.add((index - start) * size), pose);
+                }
+                pose += 1;
             }
         }
     }
@@ -61,23 +83,6 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn poses(self, weights: *const f32, poses: usize) {
-        let mut pose = 0;
-        // SAFETY: `pose + N ≤ poses`, for which the caller promised everything.
-        unsafe {
-            while pose + TILE <= poses {
-                self.tile::<TILE>(weights, pose);
-                pose += TILE;
-            }
-            while pose < poses {
-                self.tile::<1>(weights, pose);
-                pose += 1;
-            }
-        }
-    }
-
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn tile<const N: usize>(self, weights: *const f32, first: usize) {
