@@ -43,7 +43,7 @@ pub struct Workers {
 
 /// How often a worker looks before it sleeps: a few tens of microseconds, the gap between two poses of
 /// a crowd, not the gap between two frames of a film.
-const SPINS: usize = 2_000;
+const SPINS: usize = 20_000;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A poisoned board is still consistent: jobs run outside the lock.

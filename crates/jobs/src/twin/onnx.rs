@@ -110,37 +110,41 @@ fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skelet
 /// weight of zero.
 fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value, size: usize) -> Value {
     let axis = |axis| Attribute::Integer("axis", axis);
+    let sources =
+        |entry: usize| &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize];
+    // Which ring an entry lies in follows from those that it reads.
     let count = stitch.vertices.len();
+    let mut rings: Vec<Vec<usize>> = vec![(0..stitch.border).collect()];
+    let mut ring_of = vec![0usize; count];
+    for entry in stitch.border..count {
+        let ring = sources(entry).iter().map(|source| ring_of[*source as usize] + 1).max().unwrap_or(1);
+        ring_of[entry] = ring;
+        rings.resize_with(rings.len().max(ring + 1), Vec::new);
+        rings[ring].push(entry);
+    }
+    let order: Vec<usize> = rings.concat();
+    let mut place = vec![0i64; count];
+    (0i64..).zip(&order).for_each(|(new, old)| place[*old] = new);
     let mut corrections: Vec<Value> = Vec::new();
-    let mut start = 0;
-    while start < count {
-        // A ring reads rings before it, never itself.
-        let sources = |entry: usize| {
-            &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize]
-        };
-        let end = if start == 0 {
-            stitch.border
-        } else {
-            let own = |entry: &usize| sources(*entry).iter().any(|source| *source as usize >= start);
-            (start + 1..count).find(own).unwrap_or(count)
-        };
-        let widest = (start..end).map(|entry| sources(entry).len()).max().unwrap_or(1);
+    for (ring, entries) in rings.iter().enumerate() {
+        let widest = entries.iter().map(|entry| sources(*entry).len()).max().unwrap_or(1);
         let (mut places, mut weights) = (Vec::new(), Vec::new());
-        for entry in start..end {
+        for &entry in entries {
             let own = sources(entry);
             // At a border one's own opinion counts too: its difference is zero.
-            let share = 1.0 / (own.len() + usize::from(start == 0)) as f32;
-            places.extend(own.iter().map(|s| i64::from(*s)).chain(std::iter::repeat(0)).take(widest));
+            let share = 1.0 / (own.len() + usize::from(ring == 0)) as f32;
+            let at = |source: &u32| if ring == 0 { i64::from(*source) } else { place[*source as usize] };
+            places.extend(own.iter().map(at).chain(std::iter::repeat(0)).take(widest));
             weights.extend(own.iter().map(|_| share).chain(std::iter::repeat(0.0)).take(widest));
         }
-        let places = graph.integers(&[end - start, widest], &places);
-        let weights = graph.floats(&[end - start, widest, 1], &weights);
-        let differences = if start == 0 {
+        let places = graph.integers(&[entries.len(), widest], &places);
+        let weights = graph.floats(&[entries.len(), widest, 1], &weights);
+        let along = graph.integers(&[1], &[1]);
+        let differences = if ring == 0 {
             let opinions = graph.node("Gather", &[ghosts, &places], &[axis(0)]);
-            let own: Vec<i64> = stitch.vertices[..end].iter().map(|v| i64::from(*v)).collect();
-            let own = graph.integers(&[end], &own);
+            let own: Vec<i64> = entries.iter().map(|entry| i64::from(stitch.vertices[*entry])).collect();
+            let own = graph.integers(&[own.len()], &own);
             let own = graph.node("Gather", &[&vertices, &own], &[axis(0)]);
-            let along = graph.integers(&[1], &[1]);
             let own = graph.node("Unsqueeze", &[&own, &along], &[]);
             graph.node("Sub", &[&opinions, &own], &[])
         } else {
@@ -148,19 +152,18 @@ fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value,
             graph.node("Gather", &[&before, &places], &[axis(0)])
         };
         let weighted = graph.node("Mul", &[&differences, &weights], &[]);
-        let along = graph.integers(&[1], &[1]);
         corrections.push(graph.node("ReduceSum", &[&weighted, &along], &[Attribute::Integer("keepdims", 0)]));
-        start = end;
     }
     let all = graph.node("Concat", &corrections.iter().collect::<Vec<_>>(), &[axis(0)]);
-    let shares = graph.floats(&[count, 1], &stitch.shares);
+    let shares: Vec<f32> = order.iter().map(|entry| stitch.shares[*entry]).collect();
+    let shares = graph.floats(&[count, 1], &shares);
     let all = graph.node("Mul", &[&all, &shares], &[]);
     // A row of zeros for vertices that are not corrected.
     let zero = graph.floats(&[1, 3], &[0.0; 3]);
     let all = graph.node("Concat", &[&all, &zero], &[axis(0)]);
     let mut places = vec![count as i64; size];
     for (entry, vertex) in stitch.vertices.iter().enumerate() {
-        places[*vertex as usize] = entry as i64;
+        places[*vertex as usize] = place[entry];
     }
     let places = graph.integers(&[places.len()], &places);
     let spread = graph.node("Gather", &[&all, &places], &[axis(0)]);

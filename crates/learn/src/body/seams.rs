@@ -86,6 +86,25 @@ pub fn stitch(
         }
         ring = next;
     }
+    group_by_group(&out, &owner)
+}
+
+/// The same corrections with everything behind the borders in the order of the groups: neighbours in
+/// memory are then neighbours on the mesh.
+fn group_by_group(rings: &Stitch, owner: &[u32]) -> Stitch {
+    let mut order: Vec<usize> = (0..rings.vertices.len()).collect();
+    order[rings.border..].sort_by_key(|entry| owner[rings.vertices[*entry] as usize]);
+    let mut place = vec![0u32; order.len()];
+    (0u32..).zip(&order).for_each(|(new, old)| place[*old] = new);
+    let mut out = Stitch { border: rings.border, offsets: vec![0], ..Stitch::default() };
+    for &entry in &order {
+        let sources = &rings.sources[rings.offsets[entry] as usize..rings.offsets[entry + 1] as usize];
+        let at_border = entry < rings.border;
+        out.sources.extend(sources.iter().map(|s| if at_border { *s } else { place[*s as usize] }));
+        out.offsets.push(out.sources.len() as u32);
+        out.vertices.push(rings.vertices[entry]);
+        out.shares.push(rings.shares[entry]);
+    }
     out
 }
 

@@ -14,8 +14,6 @@ use understudy_core::{Affine3A, Vec3};
 pub const LANES: usize = 8;
 /// Numbers a panel and column.
 pub const NUMBERS: usize = 3 * LANES;
-/// In place of a vertex where a panel is not full.
-const NOBODY: u32 = u32::MAX;
 
 /// A packed last layer.
 #[derive(Debug, Clone)]
@@ -38,8 +36,14 @@ pub struct Coefficients<'a> {
     pub numbers: &'a [f32],
     /// From one pose to the next.
     pub stride: usize,
-    /// The bone of each pose.
-    pub frames: &'a [Affine3A],
+    /// The bone of each pose, see [`rows`].
+    pub frames: &'a [[f32; 12]],
+}
+
+/// An affine map by its rows: what eight vertices at a time are multiplied with.
+pub fn rows(map: &Affine3A) -> [f32; 12] {
+    let ([x, y, z], t) = ([map.matrix3.x_axis, map.matrix3.y_axis, map.matrix3.z_axis], map.translation);
+    [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
 }
 
 impl Decoder {
@@ -70,8 +74,8 @@ impl Decoder {
         let panels = runs.len();
         let mut packed = vec![0.0f32; panels * columns * NUMBERS];
         let mut bias = vec![0.0f32; panels * NUMBERS];
-        let mut slots = vec![NOBODY; panels * LANES];
-        for (slot, place) in order.iter().enumerate().filter_map(|(slot, p)| p.map(|p| (slot, p))) {
+        let mut slots = vec![0; panels * LANES];
+        for (slot, &place) in order.iter().enumerate() {
             slots[slot] = targets[place];
             let (panel, lane) = (slot / LANES, slot % LANES);
             for axis in 0..3 {
@@ -102,7 +106,7 @@ impl Decoder {
     /// Panels that are unpacked together for many poses: as many as fill half of a small second-level
     /// cache.
     fn panels_together(&self) -> usize {
-        const NUMBERS_IN_CACHE: usize = 32 << 10;
+        const NUMBERS_IN_CACHE: usize = 3 << 10;
         (NUMBERS_IN_CACHE / (self.columns * NUMBERS).max(1)).clamp(1, self.runs.len().max(1))
     }
 
@@ -156,8 +160,9 @@ impl Decoder {
 }
 
 /// Which vertex sits in which slot: whole panels of eight neighbouring targets first, as a straight store
-/// costs a third of eight single ones, then the rest.
-fn arrange(targets: &[u32]) -> (Vec<Option<usize>>, Vec<bool>) {
+/// costs a third of eight single ones, then the rest. The last panel is filled up with its last vertex,
+/// which is then written more than once, with the same place: no lane needs a question.
+fn arrange(targets: &[u32]) -> (Vec<usize>, Vec<bool>) {
     let mut sorted: Vec<usize> = (0..targets.len()).collect();
     sorted.sort_unstable_by_key(|place| targets[*place]);
     let (mut whole, mut rest) = (Vec::new(), Vec::new());
@@ -167,15 +172,17 @@ fn arrange(targets: &[u32]) -> (Vec<Option<usize>>, Vec<bool>) {
         let fits = start + LANES <= sorted.len()
             && (0..LANES).all(|lane| targets[sorted[start + lane]].checked_sub(first) == Some(lane as u32));
         if fits {
-            whole.extend(sorted[start..start + LANES].iter().map(|place| Some(*place)));
+            whole.extend_from_slice(&sorted[start..start + LANES]);
             start += LANES;
         } else {
-            rest.push(Some(sorted[start]));
+            rest.push(sorted[start]);
             start += 1;
         }
     }
     let mut runs = vec![true; whole.len() / LANES];
-    rest.resize(rest.len().next_multiple_of(LANES), None);
+    if let Some(&last) = rest.last() {
+        rest.resize(rest.len().next_multiple_of(LANES), last);
+    }
     runs.resize(runs.len() + rest.len() / LANES, false);
     whole.extend(rest);
     (whole, runs)
@@ -222,7 +229,8 @@ mod tests {
         for kernel in [Kernel::REFERENCE, Kernel::detect()] {
             let mut out = vec![Vec3::splat(99.0); poses * room];
             let mut panel = vec![0.0; decoder.working_size()];
-            let coefficients = Coefficients { numbers: &x, stride, frames: &frames };
+            let by_rows: Vec<[f32; 12]> = frames.iter().map(rows).collect();
+            let coefficients = Coefficients { numbers: &x, stride, frames: &by_rows };
             // SAFETY: every target is below `room`.
             unsafe { decoder.apply(kernel, coefficients, out.as_mut_ptr(), room, &mut panel) };
             for pose in 0..poses {

@@ -1,6 +1,6 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
-use super::decoder::Coefficients;
+use super::decoder::{Coefficients, rows};
 use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
@@ -34,7 +34,7 @@ struct Chunk {
     stride: usize,
     panel: Vec<f32>,
     /// The group's bone in every pose, `[block]`.
-    frames: Vec<Affine3A>,
+    frames: Vec<[f32; BONE_INPUTS]>,
 }
 
 /// Where all tasks write. Every vertex is in one group, every ghost has a place of its own, and every
@@ -73,7 +73,7 @@ impl Workspace {
                 buffers: [vec![0.0; block * stride], vec![0.0; block * stride]],
                 stride,
                 panel: vec![0.0; decoders.max().unwrap_or(0).max(columns)],
-                frames: vec![Affine3A::IDENTITY; block],
+                frames: vec![[0.0; BONE_INPUTS]; block],
                 groups,
             })
         };
@@ -327,11 +327,12 @@ impl Chunk {
                 std::mem::swap(&mut read, &mut write);
             }
             for (pose, frame) in self.frames[..poses].iter_mut().enumerate() {
-                *frame = bones[pose * joints + group.bone];
+                let mut bone = bones[pose * joints + group.bone];
                 if twin.parts.base.is_some() {
                     // The base has the position; the network adds an offset in the bone's frame.
-                    frame.translation = Vec3A::ZERO;
+                    bone.translation = Vec3A::ZERO;
                 }
+                *frame = rows(&bone);
             }
             let coefficients =
                 Coefficients { numbers: read, stride: self.stride, frames: &self.frames[..poses] };

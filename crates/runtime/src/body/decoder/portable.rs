@@ -1,6 +1,6 @@
 //! The decoder in plain loops of eight: the reference, and what NEON and SIMD128 are compiled from.
 
-use super::{Coefficients, Decoder, LANES, NOBODY, NUMBERS};
+use super::{Coefficients, Decoder, LANES, NUMBERS};
 use crate::dense::Packed;
 use half::f16;
 use understudy_core::Vec3;
@@ -30,10 +30,14 @@ pub unsafe fn apply(decoder: &Decoder, coefficients: Coefficients<'_>, out: *mut
                     }
                 }
             }
-            for (lane, &target) in targets.iter().enumerate().filter(|(_, target)| **target != NOBODY) {
+            for (lane, &target) in targets.iter().enumerate() {
                 let local = Vec3::new(sums[lane], sums[LANES + lane], sums[2 * LANES + lane]);
+                let row = |row: usize| {
+                    let [x, y, z, t] = [frame[row], frame[row + 1], frame[row + 2], frame[row + 3]];
+                    x * local.x + y * local.y + z * local.z + t
+                };
                 // SAFETY: the caller owns every target of every pose.
-                unsafe { *out.add(pose * out_stride + target as usize) = frame.transform_point3(local) };
+                unsafe { *out.add(pose * out_stride + target as usize) = Vec3::new(row(0), row(4), row(8)) };
             }
         }
     }
