@@ -4,6 +4,7 @@
 // A task runner talks to a terminal.
 #![allow(clippy::print_stdout)]
 
+mod bench;
 mod check;
 mod layers;
 mod markdown;
@@ -18,7 +19,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -35,26 +36,11 @@ fn main() -> Result<()> {
         Some("demo") => {
             cargo(&[&["run", "--release", "--package", "understudy", "--", "demo"], &rest[..]].concat())
         }
-        Some("bench") => bench(&rest),
+        Some("bench") => bench::run(&rest),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             Ok(())
         }
         Some(other) => bail!("there is no task '{other}'; see `cargo xtask help`"),
-    }
-}
-
-fn bench(rest: &[&str]) -> Result<()> {
-    match rest.first() {
-        Some(&"sampling") => {
-            let program = ["run", "--release", "--package", "understudy", "--", "bench-sampling"];
-            cargo(&[&program, &rest[1..]].concat())
-        }
-        Some(&"inverse") => {
-            let program = ["run", "--release", "--package", "understudy", "--", "bench-inverse"];
-            cargo(&[&program, &rest[1..]].concat())
-        }
-        Some(other) => bail!("there is no benchmark '{other}'; there are: sampling, inverse"),
-        None => bail!("which benchmark? There are: sampling, inverse"),
     }
 }

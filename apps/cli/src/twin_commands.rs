@@ -93,8 +93,9 @@ fn eval_text(report: &EvalReport) -> String {
     }
     let seams = report.seams;
     text += &format!(
-        "seams: the error jumps by {:.4} cm across borders of groups, by {:.4} cm inside ({:.2} times)",
-        seams.border_cm, seams.inside_cm, seams.ratio
+        "seams: the error jumps by {:.4} cm across borders of groups, by {:.4} cm inside ({:.2} times); \
+         against the two groups that meet: {:.2} times",
+        seams.border_cm, seams.inside_cm, seams.plain_ratio, seams.ratio
     );
     if let Some(page) = &report.page {
         text += &format!("\nreport: {}", page.display());

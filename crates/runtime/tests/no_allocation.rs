@@ -5,7 +5,7 @@
 mod counting;
 
 use counting::allocations;
-use understudy_core::{Affine3A, Quat, Vec3};
+use understudy_core::{Affine3A, Face, Quat, Vec3};
 use understudy_runtime::body::{
     BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Workspace,
 };
@@ -29,6 +29,7 @@ fn twin() -> BodyTwin {
         inputs: (0..20 * 12).map(|i| ((i + index * 12) % (BONES * 12)) as u32).collect(),
         mean: vec![0.0; 240],
         scale: vec![0.1; 240],
+        exact: false,
         layers: vec![
             layer(128, 240, Activation::Tanh),
             layer(128, 128, Activation::Tanh),
@@ -50,6 +51,7 @@ fn twin() -> BodyTwin {
         rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
         rest_bones: vec![Affine3A::IDENTITY; BONES],
         base: None,
+        faces: (0..13_000).map(|v| Face::triangle(v, v + 1, v + 2)).collect(),
         // The first vertex of every group at a border, a second one behind it.
         stitch: Some(Stitch {
             vertices: (0..2 * BONES as u32).collect(),
@@ -74,11 +76,13 @@ fn a_pose_allocates_nothing() {
     let (mut one, mut two) = (Workspace::new(&twin, 1), Workspace::new(&twin, 2));
     let mut crowd = Workspace::for_crowd(&twin, 2);
     let mut out = vec![Vec3::ZERO; twin.vertex_count() * crowd_size];
+    let mut normals = vec![Vec3::ZERO; twin.vertex_count()];
     let mut frame = |times: usize| {
         for _ in 0..times {
             let (pose, single) = (&bones[..BONES], &mut out[..twin.vertex_count()]);
             twin.evaluate(pose, &[], &mut one, None, single).expect("a valid pose");
             twin.evaluate(pose, &[], &mut two, Some(&workers), single).expect("a valid pose");
+            twin.normals(single, &mut normals).expect("lengths fit");
             twin.evaluate_crowd(&bones, &[], &mut crowd, Some(&workers), &mut out).expect("valid poses");
         }
     };

@@ -86,6 +86,7 @@ impl Checkpoints {
             inputs: integers("inputs")?,
             mean: floats("mean")?,
             scale: floats("scale")?,
+            exact: false,
             layers,
         };
         Ok(Some(TrainedGroup { parts, report }))

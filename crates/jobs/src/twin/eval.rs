@@ -75,8 +75,11 @@ pub struct Seams {
     pub border_cm: f64,
     /// Mean over edges inside groups.
     pub inside_cm: f64,
-    /// Their ratio.
+    /// Their ratio: each border against the insides of the two groups that meet there. Where a rig is hard to
+    /// follow groups are small and borders many; only neighbours compare.
     pub ratio: f64,
+    /// The plain ratio of the two means.
+    pub plain_ratio: f64,
 }
 
 /// What came out.
@@ -229,7 +232,7 @@ fn weigh(
     let adjacency = sets[0].1.mesh.adjacency();
     let mesh = sets[0].1.mesh.clone();
     let mut whole: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
-    let mut seams = [(0.0f64, 0usize); 2];
+    let mut seams = Jumps::default();
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
     let mut poses_seen = 0;
@@ -283,9 +286,7 @@ fn weigh(
                     for (a, b) in adjacency.edges() {
                         let (a, b) = (a as usize, b as usize);
                         let jump = ((out[a] - truth[a]) - (out[b] - truth[b])).length();
-                        let side = &mut seams[usize::from(owner[a] == owner[b])];
-                        side.0 += f64::from(jump);
-                        side.1 += 1;
+                        seams.add(owner[a], owner[b], f64::from(jump));
                     }
                 }
                 if let Some(exhibit) = &mut exhibit {
@@ -307,10 +308,7 @@ fn weigh(
         let figures = names.iter().cloned().zip(tallies.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)));
         by_set.insert(name, figures.collect());
     }
-    let mean = |(sum, count): (f64, usize)| if count == 0 { 0.0 } else { sum / count as f64 };
-    let [border_cm, inside_cm] = seams.map(mean);
-    let seams =
-        Seams { border_cm, inside_cm, ratio: if inside_cm > 0.0 { border_cm / inside_cm } else { 0.0 } };
+    let seams = seams.summary();
     let figures: Vec<MethodFigures> = whole.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)).collect();
     let mut report = EvalReport {
         methods: names.iter().cloned().zip(figures).collect(),
@@ -326,6 +324,45 @@ fn weigh(
         report.page = Some(page);
     }
     Ok(report)
+}
+
+/// Sums of error jumps along edges: by group, and by pair of groups that meet.
+#[derive(Default)]
+struct Jumps {
+    inside: BTreeMap<u32, (f64, usize)>,
+    border: BTreeMap<(u32, u32), (f64, usize)>,
+}
+
+impl Jumps {
+    fn add(&mut self, a: u32, b: u32, jump: f64) {
+        let slot = match a == b {
+            true => self.inside.entry(a).or_default(),
+            false => self.border.entry((a.min(b), a.max(b))).or_default(),
+        };
+        slot.0 += jump;
+        slot.1 += 1;
+    }
+
+    fn summary(&self) -> Seams {
+        let mean = |(sum, count): (f64, usize)| if count == 0 { 0.0 } else { sum / count as f64 };
+        let whole = |all: &mut dyn Iterator<Item = &(f64, usize)>| {
+            mean(all.fold((0.0, 0), |(sum, count), (s, c)| (sum + s, count + c)))
+        };
+        let inside = |group: u32| self.inside.get(&group).copied().map_or(0.0, mean);
+        let (mut jumps, mut expected) = (0.0, 0.0);
+        for ((a, b), (sum, count)) in &self.border {
+            jumps += sum;
+            expected += 0.5 * (inside(*a) + inside(*b)) * *count as f64;
+        }
+        let (border_cm, inside_cm) = (whole(&mut self.border.values()), whole(&mut self.inside.values()));
+        let ratio = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
+        Seams {
+            border_cm,
+            inside_cm,
+            ratio: ratio(jumps, expected),
+            plain_ratio: ratio(border_cm, inside_cm),
+        }
+    }
 }
 
 /// The bone of every vertex's group.

@@ -27,7 +27,7 @@ pub(crate) fn write(
     owner: &[u32],
 ) -> Result<PathBuf, JobError> {
     let heat = heat_sheet(mesh, exhibits);
-    let groups = group_picture(mesh, owner);
+    let seam_sheet = seam_sheet(mesh, owner, exhibits);
     let mut page = Page::new("How good is the twin?")
         .subtitle(format!("{} held-out poses, {} vertices", report.poses, mesh.vertex_count()))
         .command(config.command.clone());
@@ -37,8 +37,10 @@ pub(crate) fn write(
     }
     let seams = report.seams;
     let seam_text = format!(
-        "Along edges between groups the error jumps by {:.4} cm, inside groups by {:.4} cm: {:.2} times.",
-        seams.border_cm, seams.inside_cm, seams.ratio
+        "Along edges between groups the error jumps by {:.4} cm, inside groups by {:.4} cm ({:.2} times). Where a \
+         rig is hard to follow groups are small and borders many; against the insides of the two groups \
+         that meet, a border's jump is {:.2} times as large.",
+        seams.border_cm, seams.inside_cm, seams.plain_ratio, seams.ratio
     );
     page = page
         .section(
@@ -53,10 +55,11 @@ pub(crate) fn write(
         .section(
             Section::new("Seams")
                 .paragraph(seam_text)
-                .picture(&groups, "Groups of vertices, one network each."),
+                .picture(&seam_sheet, "Groups of vertices, one network each, and how much the error jumps."),
         );
     let path = folder.join("eval.html");
     write_atomic(&folder.join("eval-heat.png"), &heat.to_png())?;
+    write_atomic(&folder.join("eval-seams.png"), &seam_sheet.to_png())?;
     write_atomic(&path, page.to_html().as_bytes())?;
     Ok(path)
 }
@@ -139,14 +142,39 @@ fn heat_sheet(mesh: &Mesh, exhibits: &[Exhibit]) -> Picture {
     sheet.build()
 }
 
-/// Each group in a colour of its own.
-fn group_picture(mesh: &Mesh, owner: &[u32]) -> Picture {
+/// Each group in a colour of its own, and beside it how much the twin's error differs from that of the
+/// neighbouring vertices: a seam would show as a line along a border.
+fn seam_sheet(mesh: &Mesh, owner: &[u32], exhibits: &[Exhibit]) -> Picture {
     let colour = |group: &u32| {
         let mut random = Random::stream(3, u64::from(*group));
         Vec3::new(random.uniform(0.25, 0.95), random.uniform(0.25, 0.95), random.uniform(0.25, 0.95))
     };
     let colours: Vec<Vec3> = owner.iter().map(colour).collect();
-    let camera = Camera::framing_points(mesh.positions(), 30.0, 6.0, 1.0);
-    let settings = RenderSettings { width: 640, height: 640, ..RenderSettings::default() };
-    render(&[Actor::new(mesh.faces(), mesh.positions()).colours(&colours)], &camera, &settings)
+    let adjacency = mesh.adjacency();
+    let jumps = |exhibit: &Exhibit| -> Vec<f32> {
+        let error = |vertex: usize| exhibit.twin[vertex] - exhibit.truth[vertex];
+        let jump = |vertex: usize| {
+            let near = adjacency.neighbours(vertex);
+            let sum: f32 = near.iter().map(|other| error(*other as usize).distance(error(vertex))).sum();
+            sum / near.len().max(1) as f32
+        };
+        (0..exhibit.truth.len()).map(jump).collect()
+    };
+    let shown: Vec<&Exhibit> = exhibits.iter().step_by(4).take(3).collect();
+    let mut all: Vec<f32> = shown.iter().flat_map(|exhibit| jumps(exhibit)).collect();
+    all.sort_unstable_by(f32::total_cmp);
+    let scale = HeatScale::new(0.0, (percentile(&all, 99.0) as f32).max(1e-4), "jump of the error, cm");
+    let labels = vec!["groups", "jump of the twin's error"];
+    let mut sheet = Sheet::new(2).title("Seams").column_labels(labels).colour_bar(&scale);
+    let settings = RenderSettings { width: SIZE, height: SIZE, ..RenderSettings::default() };
+    for exhibit in shown {
+        let camera = Camera::framing_points(&exhibit.truth, 30.0, 6.0, 1.0);
+        let coloured = Actor::new(mesh.faces(), &exhibit.twin).colours(&colours);
+        sheet = sheet.cell(render(&[coloured], &camera, &settings), exhibit.caption.clone());
+        let jumps = jumps(exhibit);
+        let mean = jumps.iter().sum::<f32>() / jumps.len() as f32;
+        let actor = Actor::new(mesh.faces(), &exhibit.twin).heat(&jumps, &scale);
+        sheet = sheet.cell(render(&[actor], &camera, &settings), format!("mean {mean:.4} cm"));
+    }
+    sheet.build()
 }

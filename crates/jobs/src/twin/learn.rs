@@ -14,7 +14,7 @@ use understudy_core::{Vec3, mesh::Fnv};
 use understudy_learn::baselines::{Examples, Skinned};
 use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{BodyParts, BodyTwin, TwinError, Workspace, file};
+use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, TwinError, Workspace, file};
 use understudy_runtime::dense::Precision;
 
 /// What moves the vertices before the networks add to it.
@@ -188,8 +188,24 @@ fn train(
     let precision = if config.half { Precision::Half } else { Precision::Single };
     let mut parts = plan.finish(poses, rig_name, groups, settings);
     if config.half {
-        let error = half_error(&parts, &plan, poses).map_err(|error| JobError::Machine(error.to_string()))?;
+        let measure = |parts: &BodyParts| {
+            half_errors(parts, &plan, poses).map_err(|error| JobError::Machine(error.to_string()))
+        };
+        let errors = measure(&parts)?;
+        for (group, error) in parts.groups.iter_mut().zip(errors) {
+            group.exact = error.max > HALF_LIMIT_MM;
+        }
+        let errors = measure(&parts)?;
+        let vertices: usize = parts.groups.iter().map(|group| group.vertices.len()).sum();
+        let weighted =
+            errors.iter().zip(&parts.groups).map(|(e, group)| e.mean * group.vertices.len() as f64);
+        let error = HalfError {
+            mean: weighted.sum::<f64>() / vertices as f64,
+            max: errors.iter().map(|e| e.max).fold(0.0, f64::max),
+        };
         parts.header.training["half_error_mm"] = serde_json::json!(error);
+        let exact = parts.groups.iter().filter(|group| group.exact).count();
+        parts.header.training["groups_in_32_bits"] = serde_json::json!(exact);
     }
     let bytes =
         file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
@@ -219,26 +235,39 @@ struct HalfError {
     max: f64,
 }
 
-/// Compares weights in 16 and in 32 bits on some of the poses.
-fn half_error(parts: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<HalfError, TwinError> {
-    let (half, single) =
-        (BodyTwin::new(parts.clone(), Precision::Half)?, BodyTwin::new(parts.clone(), Precision::Single)?);
-    let (mut half_space, mut single_space) = (Workspace::new(&half, 1), Workspace::new(&single, 1));
-    let (mut a, mut b) = (vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]);
+/// A group whose vertices 16-bit weights move by more than this keeps 32 bits.
+const HALF_LIMIT_MM: f64 = 0.019;
+
+/// Compares weights in 16 and in 32 bits on some of the poses, group by group.
+fn half_errors(parts: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<Vec<HalfError>, TwinError> {
+    let mut single = parts.clone();
+    // Seams mix the errors of groups; the question is whose they are.
+    single.stitch = None;
+    let half = BodyTwin::new(single.clone(), Precision::Half)?;
+    let single = BodyTwin::new(single, Precision::Single)?;
     let used = plan.used_controls();
-    let chosen = poses.spread(50);
-    let (mut sum, mut max) = (0.0f64, 0.0f64);
-    for &pose in &chosen {
-        let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(pose)[*c as usize]).collect();
-        half.evaluate(poses.bones_of(pose), &controls, &mut half_space, None, &mut a)?;
-        single.evaluate(poses.bones_of(pose), &controls, &mut single_space, None, &mut b)?;
-        for (a, b) in a.iter().zip(&b) {
-            let miss = f64::from(a.distance(*b)) * 10.0;
-            sum += miss;
-            max = max.max(miss);
+    let chosen = poses.spread(400);
+    let one = |pose: &usize| -> Result<Vec<HalfError>, TwinError> {
+        let mut vertices = [vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]];
+        let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(*pose)[*c as usize]).collect();
+        for (twin, out) in [&half, &single].into_iter().zip(&mut vertices) {
+            twin.evaluate(poses.bones_of(*pose), &controls, &mut Workspace::new(twin, 1), None, out)?;
         }
-    }
-    Ok(HalfError { mean: sum / (chosen.len() * a.len()) as f64, max })
+        let [a, b] = &vertices;
+        let group = |group: &GroupParts| {
+            let misses =
+                || group.vertices.iter().map(|v| f64::from(a[*v as usize].distance(b[*v as usize])) * 10.0);
+            let mean = misses().sum::<f64>() / group.vertices.len().max(1) as f64;
+            HalfError { mean, max: misses().fold(0.0, f64::max) }
+        };
+        Ok(parts.groups.iter().map(group).collect())
+    };
+    let all = chosen.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let whole = |group: usize| HalfError {
+        mean: all.iter().map(|pose| pose[group].mean).sum::<f64>() / all.len() as f64,
+        max: all.iter().map(|pose| pose[group].max).fold(0.0, f64::max),
+    };
+    Ok((0..parts.groups.len()).map(whole).collect())
 }
 
 /// What makes two runs the same: settings and data.

@@ -10,8 +10,8 @@ use std::process::Command;
 use std::time::Instant;
 use understudy_core::Random;
 use understudy_io::write_atomic;
-use understudy_learn::dense::train::{TrainSettings, train};
 use understudy_learn::dense::Net;
+use understudy_learn::dense::train::{TrainSettings, train};
 use understudy_runtime::body::BodyTwin;
 
 const SCRIPT: &str = include_str!("race.py");

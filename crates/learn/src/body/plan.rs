@@ -253,6 +253,7 @@ impl Plan {
             inputs,
             mean,
             scale,
+            exact: false,
             layers,
         };
         if count == 0 || inputs.is_empty() {
@@ -352,6 +353,7 @@ impl Plan {
             rest_vertices: poses.mesh.positions().to_vec(),
             rest_bones: poses.skeleton.rest_global().to_vec(),
             base: self.base.clone(),
+            faces: poses.mesh.faces().to_vec(),
             stitch: (settings.seam_rings > 0).then(|| {
                 seams::stitch(&poses.mesh.adjacency(), &self.groups, &self.ghosts, settings.seam_rings)
             }),

@@ -2,14 +2,14 @@
 //!
 //! Metadata: `method` is `body`, `header` is [`BodyHeader`] as JSON, `groups` a JSON list of
 //! `{bone, activations}`. Tensors: `rest_vertices [V,3]`, `rest_bones [J,12]`, optionally `base.lengths`,
-//! `base.bones`, `base.weights`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and layer `l` `group.g.vertices`, `group.g.inputs`,
+//! `base.bones`, `base.weights`, `faces [4 F]`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and layer `l` `group.g.vertices`, `group.g.inputs`,
 //! `group.g.mean`, `group.g.scale`, `group.g.l.weights [rows,columns]` (f16 or f32), `group.g.l.bias`.
 
 use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, TwinError};
 use crate::container::{Array, Opened, write};
 use crate::dense::{Activation, Precision};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Affine3A, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
 pub use crate::container::VERSION;
 
@@ -47,6 +47,10 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         let weights: Vec<f32> = rows().map(|(_, weight)| weight).collect();
         push("base.weights".into(), Array::floats(&[weights.len()], weights));
     }
+    if !parts.faces.is_empty() {
+        let corner = |face: &Face| [0, 1, 2, 3].map(|c| face.corners().get(c).copied().unwrap_or(Face::NONE));
+        push("faces".into(), Array::integers(parts.faces.iter().flat_map(corner)));
+    }
     if let Some(stitch) = &parts.stitch {
         push("stitch.vertices".into(), Array::integers(stitch.vertices.iter().copied()));
         push("stitch.border".into(), Array::integers([stitch.border as u32]));
@@ -62,6 +66,7 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         let row = |numbers: &[f32]| Array::floats(&[numbers.len()], numbers.iter().copied());
         push(format!("group.{index}.mean"), row(&group.mean));
         push(format!("group.{index}.scale"), row(&group.scale));
+        let precision = if group.exact { Precision::Single } else { precision };
         let mut activations = Vec::new();
         for (layer, data) in group.layers.iter().enumerate() {
             let rows = data.bias.len();
@@ -95,10 +100,12 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
     let mut groups = Vec::with_capacity(headers.len());
     for (index, group) in headers.into_iter().enumerate() {
         let mut layers = Vec::new();
+        let mut exact = true;
         for (layer, activation) in group.activations.iter().enumerate() {
             let name = format!("group.{index}.{layer}.weights");
             if file.precision(&name)? == Precision::Half {
                 precision = Precision::Half;
+                exact = false;
             }
             layers.push(LayerParts {
                 weights: file.floats(&name, None)?,
@@ -118,6 +125,7 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
             inputs: file.integers(&format!("group.{index}.inputs"))?,
             mean: file.floats(&format!("group.{index}.mean"), None)?,
             scale: file.floats(&format!("group.{index}.scale"), None)?,
+            exact,
             layers,
         });
     }
@@ -131,8 +139,27 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
             sources: file.integers("stitch.sources")?,
         }),
     };
-    let parts = BodyParts { header, rest_vertices, rest_bones, base, groups, stitch };
+    let faces = if file.contains("faces") { faces(&file)? } else { Vec::new() };
+    if precision == Precision::Single {
+        // Then it is the twin that is exact, not some of its groups.
+        groups.iter_mut().for_each(|group| group.exact = false);
+    }
+    let parts = BodyParts { header, rest_vertices, rest_bones, base, faces, groups, stitch };
     Ok(BodyTwin::new(parts, precision)?)
+}
+
+fn faces(file: &Opened<'_>) -> Result<Vec<Face>, FileError> {
+    let corners = file.integers("faces")?;
+    let (quads, rest) = corners.as_chunks::<4>();
+    if !rest.is_empty() {
+        let problem = format!("{} corners are no whole number of faces", corners.len());
+        return Err(FileError::Tensor { name: "faces".into(), problem });
+    }
+    let face = |[a, b, c, d]: &[u32; 4]| match *d {
+        Face::NONE => Face::triangle(*a, *b, *c),
+        _ => Face::quad(*a, *b, *c, *d),
+    };
+    Ok(quads.iter().map(face).collect())
 }
 
 fn base(file: &Opened<'_>, bones: usize) -> Result<SkinWeights, FileError> {

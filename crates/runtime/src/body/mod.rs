@@ -15,10 +15,10 @@ pub use stitch::Stitch;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};
 use decoder::Decoder;
-use stitch::Needle;
 use serde::{Deserialize, Serialize};
+use stitch::Needle;
 use thiserror::Error;
-use understudy_core::{Affine3A, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
 /// Numbers a bone gives to a network: its transform in its parent's frame, column by column.
 pub const BONE_INPUTS: usize = 12;
@@ -147,6 +147,8 @@ pub struct GroupParts {
     pub mean: Vec<f32>,
     /// Then multiplied.
     pub scale: Vec<f32>,
+    /// Weights stay in 32 bits, whatever the twin's precision: where offsets are large, 16 would show.
+    pub exact: bool,
     /// The last gives three numbers a vertex, ghosts after the group's own; empty for a group that only
     /// follows its bone.
     pub layers: Vec<LayerParts>,
@@ -163,6 +165,8 @@ pub struct BodyParts {
     pub rest_bones: Vec<Affine3A>,
     /// The linear base: `None` follows the group's one bone, else linear blend skinning.
     pub base: Option<SkinWeights>,
+    /// The faces, for normals; may be empty.
+    pub faces: Vec<Face>,
     /// Together they hold every vertex once.
     pub groups: Vec<GroupParts>,
     /// What closes the seams between groups; `None` leaves them as they are.
@@ -213,6 +217,14 @@ impl BodyTwin {
             "rest bones",
             parts.rest_bones.iter().map(|b| b.is_finite() && b.inverse().is_finite()),
         )?;
+        for (face, corner) in
+            parts.faces.iter().enumerate().flat_map(|(f, face)| face.corners().iter().map(move |c| (f, *c)))
+        {
+            if corner as usize >= vertices {
+                let what = format!("corner of face {face}");
+                return Err(TwinError::Index { what, index: corner as usize, count: vertices });
+            }
+        }
         if let Some(base) = &parts.base {
             count("base weights", base.vertex_count(), vertices)?;
             count("bones of the base", base.bone_count(), bones)?;
@@ -249,6 +261,17 @@ impl BodyTwin {
     /// Number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.parts.rest_vertices.len()
+    }
+
+    /// Unit vertex normals of a pose, from the faces around each vertex; zero where the twin has no faces.
+    pub fn normals(&self, vertices: &[Vec3], out: &mut [Vec3]) -> Result<(), TwinError> {
+        for got in [vertices.len(), out.len()] {
+            if got != self.vertex_count() {
+                return Err(TwinError::Count { what: "vertices".into(), got, want: self.vertex_count() });
+            }
+        }
+        understudy_core::normals::vertex_normals_into(&self.parts.faces, vertices, out);
+        Ok(())
     }
 
     /// Number of bones.
@@ -328,6 +351,7 @@ fn check_group(
         }
         check_finite(&named(what), numbers.iter().map(|n| n.is_finite()))?;
     }
+    let precision = if group.exact { Precision::Single } else { precision };
     let mut columns = group.inputs.len();
     let mut layers = Vec::with_capacity(group.layers.len());
     let wrap = |layer: usize| move |error| TwinError::Layer { group: index, layer, error };

@@ -59,6 +59,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
             mean: inputs.iter().map(|_| random.uniform(-1.0, 1.0)).collect(),
             scale: inputs.iter().map(|_| random.uniform(0.1, 0.5)).collect(),
             inputs,
+            exact: index == 4,
             layers,
         });
     }
@@ -77,6 +78,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
         rest_vertices: (0..vertices).map(|_| random_affine(&mut random, 60.0).translation.into()).collect(),
         rest_bones: (0..BONES).map(|_| random_affine(&mut random, 60.0)).collect(),
         base: with_base.then(|| SkinWeights::from_rows(&rows, BONES).expect("valid rows")),
+        faces: vec![Face::triangle(0, 1, 2), Face::quad(2, 3, 4, 5)],
         stitch: stitched.then(|| random_stitch(&groups)),
         groups,
     }
@@ -296,6 +298,13 @@ fn bad_poses_and_parts_are_named() {
     assert!(matches!(broken_stitch(|s| s.border = 1000), TwinError::Index { .. }));
     assert!(matches!(broken_stitch(|s| s.shares[0] = f32::NAN), TwinError::NonFinite { .. }));
     assert!(matches!(broken_stitch(|s| s.offsets.clear()), TwinError::Count { .. }));
+    let mut corner = parts.clone();
+    corner.faces[1] = Face::quad(0, 1, 2, 900);
+    assert!(matches!(BodyTwin::new(corner, Precision::Half), Err(TwinError::Index { index: 900, .. })));
+    let mut normals = vec![Vec3::ZERO; twin.vertex_count()];
+    assert!(twin.normals(&out[1..], &mut normals).is_err());
+    twin.normals(&parts.rest_vertices, &mut normals).expect("lengths fit");
+    assert!((normals[0].length() - 1.0).abs() < 1e-5 && normals[10] == Vec3::ZERO);
     let mut far = parts;
     far.groups[4].inputs[0] = 10_000;
     assert!(matches!(BodyTwin::new(far, Precision::Half), Err(TwinError::Index { .. })));

@@ -202,7 +202,7 @@ impl Layer {
         assert!(x_stride >= self.columns && y_stride >= self.bias.len(), "strides hold a pose");
         let x = &x[..(poses - 1) * x_stride + self.columns];
         let y = &mut y[..(poses - 1) * y_stride + self.bias.len()];
-        let panel = &mut panel[..self.columns * PANEL];
+        assert!(panel.len() >= self.columns * PANEL, "working memory holds a panel");
         match kernel.0 {
             // SAFETY: as in `apply`.
             #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,45 @@
+//! The benchmarks: each runs commands of the optimised program, as anybody could type them, and prints what
+//! they print. `docs/benchmarks.md` keeps the figures.
+
+use crate::shell::cargo;
+use anyhow::{Result, bail};
+
+/// Names and what stands behind them, for messages.
+const NAMES: &str = "sampling, inverse, body";
+
+/// Runs the benchmark that the first word names; more words go to it.
+pub fn run(rest: &[&str]) -> Result<()> {
+    match rest.split_first() {
+        Some((&"sampling", more)) => understudy(&[&["bench-sampling"], more].concat()),
+        Some((&"inverse", more)) => understudy(&[&["bench-inverse"], more].concat()),
+        Some((&"body", more)) => body(more),
+        Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
+        None => bail!("which benchmark? There are: {NAMES}"),
+    }
+}
+
+fn understudy(words: &[&str]) -> Result<()> {
+    cargo(&[&["run", "--release", "--quiet", "--package", "understudy", "--"], words].concat())
+}
+
+/// Body twins at full size: 10,000 poses of Rook and of the human (where its data is present), learned,
+/// weighed against every baseline on clips that they were not trained on, and raced against onnxruntime and
+/// PyTorch. Names of characters as words choose among them.
+fn body(words: &[&str]) -> Result<()> {
+    let rigs = if words.is_empty() { &["rook", "human"] } else { words };
+    for rig in rigs {
+        let at = |name: &str| format!("target/bench/{rig}{name}");
+        let (data, twin) = (at(""), at(".twin"));
+        understudy(&["sample", rig, "-o", &data, "--poses", "10000", "--method", "sparse"])?;
+        let clips = ["walk", "reach", "kick"].map(|clip| (clip, at(&format!("-{clip}"))));
+        for (clip, folder) in &clips {
+            understudy(&["sample", rig, "-o", folder, "--clip", clip])?;
+        }
+        understudy(&["learn", "body", &data, "-o", &twin])?;
+        let [walk, reach, kick] = clips.each_ref().map(|(_, folder)| folder.as_str());
+        let report = at("-report");
+        understudy(&["eval", &twin, walk, reach, kick, "--train", &data, "--report", &report])?;
+        understudy(&["bench", &twin, "--peers", "target/peers", "--training"])?;
+    }
+    Ok(())
+}
