@@ -6,6 +6,7 @@
 
 pub mod baselines;
 pub mod body;
+pub mod decomposition;
 pub mod dense;
 pub mod face;
 mod matrix;

@@ -1,17 +1,22 @@
 //! Matrix products on row-major slices: the one door to `gemm`.
 
+/// What matrices hold: `f32` in training, `f64` where digits would cancel.
+pub trait Number: Copy + PartialEq + From<f32> + 'static {}
+impl Number for f32 {}
+impl Number for f64 {}
+
 /// A matrix inside a slice, by rows or transposed.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
-    data: &'a [f32],
+pub struct View<'a, T = f32> {
+    data: &'a [T],
     rows: usize,
     columns: usize,
     transposed: bool,
 }
 
-impl<'a> View<'a> {
+impl<'a, T: Number> View<'a, T> {
     /// `[rows × columns]` by rows.
-    pub fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
+    pub fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
         assert!(data.len() >= rows * columns, "the slice holds the matrix");
         Self { data, rows, columns, transposed: false }
     }
@@ -35,7 +40,7 @@ impl<'a> View<'a> {
 ///
 /// # Panics
 /// When the shapes disagree.
-pub fn multiply(out: &mut [f32], beta: f32, a: View<'_>, b: View<'_>) {
+pub fn multiply<T: Number>(out: &mut [T], beta: T, a: View<'_, T>, b: View<'_, T>) {
     let ((m, k), (inner, n)) = (a.shape(), b.shape());
     assert_eq!(k, inner, "inner sizes agree");
     assert!(out.len() >= m * n, "the slice holds the product");
@@ -50,7 +55,7 @@ pub fn multiply(out: &mut [f32], beta: f32, a: View<'_>, b: View<'_>) {
             out.as_mut_ptr(),
             1,
             n as isize,
-            beta != 0.0,
+            beta != T::from(0.0),
             a.data.as_ptr(),
             a_column,
             a_row,
@@ -58,7 +63,7 @@ pub fn multiply(out: &mut [f32], beta: f32, a: View<'_>, b: View<'_>) {
             b_column,
             b_row,
             beta,
-            1.0,
+            T::from(1.0),
             false,
             false,
             false,
