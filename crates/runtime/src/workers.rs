@@ -93,12 +93,7 @@ impl Workers {
             let mut board = lock(&self.shared.board);
             // SAFETY: only the lifetime is erased; `run` does not return before every worker is done.
             let erased: Job = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync), Job>(job) };
-            *board = Board {
-                round: board.round.wrapping_add(1),
-                job: Some(erased),
-                tasks,
-                stop: false,
-            };
+            *board = Board { round: board.round.wrapping_add(1), job: Some(erased), tasks, stop: false };
             self.shared.round.store(board.round, Ordering::Release);
             self.shared.wake.notify_all();
         }

@@ -263,32 +263,44 @@ impl BodyTwin {
 /// The normalised inputs of one group. `inputs`: bones in their parents' frames, then controls.
 fn see(
     frame: InputFrame,
-    bone: usize,
+    group: &Group,
     parts: &GroupParts,
     inputs: &[f32],
     bones: &[Affine3A],
     row: &mut [f32],
 ) {
-    let wanted = parts.inputs.iter().zip(parts.mean.iter().zip(&parts.scale));
+    let row = &mut row[..parts.inputs.len()];
     match frame {
         InputFrame::Parent => {
-            for (slot, (input, (mean, scale))) in row.iter_mut().zip(wanted) {
-                *slot = (inputs[*input as usize] - mean) * scale;
-            }
+            row.iter_mut().zip(&parts.inputs).for_each(|(slot, input)| *slot = inputs[*input as usize]);
         }
         InputFrame::Group => {
-            let to_group = bones[bone].inverse();
-            let (mut seen, mut numbers) = (usize::MAX, [0.0f32; BONE_INPUTS]);
-            for (slot, (input, (mean, scale))) in row.iter_mut().zip(wanted) {
-                let (other, number) = (*input as usize / BONE_INPUTS, *input as usize % BONE_INPUTS);
-                // Inputs of a bone follow each other: one product a bone.
-                if other != seen && other < bones.len() {
-                    (seen, numbers) = (other, (to_group * bones[other]).to_cols_array());
+            let to_group = bones[group.bone].inverse();
+            let mut start = 0;
+            for &(bone, end) in &group.seen {
+                let slots = &mut row[start..end];
+                match bones.get(bone) {
+                    Some(bone) => {
+                        // Sixteen, so that no index needs a question.
+                        let mut numbers = [0.0f32; 16];
+                        numbers[..BONE_INPUTS].copy_from_slice(&(to_group * *bone).to_cols_array());
+                        let wanted = slots.iter_mut().zip(&group.numbers[start..end]);
+                        wanted.for_each(|(slot, number)| *slot = numbers[usize::from(*number & 15)]);
+                    }
+                    None => {
+                        let wanted = &parts.inputs[start..end];
+                        slots
+                            .iter_mut()
+                            .zip(wanted)
+                            .for_each(|(slot, input)| *slot = inputs[*input as usize]);
+                    }
                 }
-                let value = if other < bones.len() { numbers[number] } else { inputs[*input as usize] };
-                *slot = (value - mean) * scale;
+                start = end;
             }
         }
+    }
+    for (slot, (mean, scale)) in row.iter_mut().zip(parts.mean.iter().zip(&parts.scale)) {
+        *slot = (*slot - mean) * scale;
     }
 }
 
@@ -315,7 +327,7 @@ impl Chunk {
                 for pose in 0..poses {
                     let own = &inputs[pose * input_count..(pose + 1) * input_count];
                     let bones = &bones[pose * joints..(pose + 1) * joints];
-                    see(twin.header().frame, group.bone, parts, own, bones, &mut read[pose * self.stride..]);
+                    see(twin.header().frame, group, parts, own, bones, &mut read[pose * self.stride..]);
                 }
             }
             for layer in &group.layers {

@@ -188,6 +188,11 @@ pub struct BodyTwin {
 #[derive(Debug, Clone)]
 struct Group {
     bone: usize,
+    /// Bones that it sees, in the order of its inputs, each with the end of its inputs; a bone beyond the
+    /// last stands for controls.
+    seen: Vec<(usize, usize)>,
+    /// Which of its bone's twelve numbers each input is.
+    numbers: Vec<u8>,
     /// All but the last.
     layers: Vec<Layer>,
     /// The last layer and the bone's motion of the group's own vertices.
@@ -399,7 +404,16 @@ fn check_group(
         .map_err(wrap(hidden))?;
     let ghosts =
         Decoder::pack(ghost_weights, &places[own..], &slots, columns, precision).map_err(wrap(hidden))?;
-    Ok(Group { bone: group.bone, layers, decoder, ghosts })
+    let mut seen: Vec<(usize, usize)> = Vec::new();
+    for (slot, input) in group.inputs.iter().enumerate() {
+        let bone = (*input as usize / BONE_INPUTS).min(bones);
+        match seen.last_mut() {
+            Some((last, end)) if *last == bone => *end = slot + 1,
+            _ => seen.push((bone, slot + 1)),
+        }
+    }
+    let numbers = group.inputs.iter().map(|input| (*input as usize % BONE_INPUTS) as u8).collect();
+    Ok(Group { bone: group.bone, seen, numbers, layers, decoder, ghosts })
 }
 
 #[cfg(test)]
