@@ -110,6 +110,7 @@ fn twin_config(config: &DemoConfig) -> LearnBodyConfig {
     };
     twin.settings.train.epochs = EPOCHS;
     twin.settings.train.batch = 64;
+    twin.settings.train.rate = 0.004;
     twin
 }
 
@@ -122,6 +123,7 @@ fn record(config: &DemoConfig, watch: &dyn Watch) -> Result<Vec<SampleReport>, J
             rig: "rook".into(),
             output: data.join("rook"),
             poses: Some(config.poses),
+            method: Some(Method::Sparse),
             ..base.clone()
         },
         SampleConfig {

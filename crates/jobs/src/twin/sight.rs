@@ -46,7 +46,7 @@ impl Sight {
                 let whole = |(group, seen): (&GroupParts, Vec<Option<u32>>)| {
                     let inputs = group.inputs.iter().zip(seen);
                     inputs
-                        .map(|(input, place)| place.unwrap_or(end + input.wrapping_sub(controls_at)))
+                        .map(|(input, place)| place.unwrap_or_else(|| end + (input - controls_at)))
                         .collect()
                 };
                 let inputs = parts.groups.iter().zip(seen).map(whole).collect();
