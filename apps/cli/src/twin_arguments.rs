@@ -1,6 +1,7 @@
 //! What can be typed for twins: `learn`, `eval`, `bench`, `export`.
 
 use crate::arguments::parse_threads;
+use crate::decompose_arguments::LearnLbsArguments;
 use crate::face_arguments::LearnFaceArguments;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -23,6 +24,14 @@ A run that was interrupted goes on where it stopped when the same command is giv
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Face(LearnFaceArguments),
+    /// A plain skin with bones of its own, from any animation of a mesh: a GLB for every engine.
+    #[command(after_help = "Examples:
+  understudy learn lbs data/mira -o mira.glb --bones 32
+  understudy learn lbs cloth.npz -o cloth.glb --bones 20 --influences 4
+  understudy learn lbs frames/*.obj -o hero.glb --rate 24
+
+Method: docs/methods/skinning-decomposition.md")]
+    Lbs(LearnLbsArguments),
 }
 
 /// The linear part of a body twin.
@@ -30,8 +39,21 @@ A run that was interrupted goes on where it stopped when the same command is giv
 pub enum BaseArgument {
     /// One bone a vertex.
     Rigid,
-    /// Fitted linear blend skinning with four influences.
+    /// Fitted linear blend skinning with two influences.
+    Lbs2,
+    /// With four.
     Lbs4,
+    /// With eight.
+    Lbs8,
+}
+
+/// How the networks of a body twin see the bones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FrameArgument {
+    /// From the group's own bone.
+    Group,
+    /// Each in its parent's frame, as the paper has it.
+    Parent,
 }
 
 /// Of `learn body`.
@@ -45,6 +67,12 @@ pub struct LearnBodyArguments {
     /// The linear part.
     #[arg(long, value_enum, default_value = "rigid")]
     pub base: BaseArgument,
+    /// The frame in which a network sees the bones.
+    #[arg(long, value_enum, default_value = "group")]
+    pub frame: FrameArgument,
+    /// Rings of vertices over which corrections at a seam fade; 0 leaves seams open [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub seam_rings: Option<u64>,
     /// Take the narrowest networks that reach this error on held-back poses.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     pub target_mm: Option<f64>,

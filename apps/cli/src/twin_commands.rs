@@ -1,23 +1,26 @@
 //! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::decompose_commands::run_learn_lbs;
 use crate::face_commands::run_learn_face;
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::{Progress, watched};
 use crate::twin_arguments::{
-    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments, LearnCommand,
+    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, FrameArgument, LearnBodyArguments,
+    LearnCommand,
 };
 use anyhow::Result;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
-use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
+use understudy_jobs::twin::learn::{Base, InputFrame, LearnBodyConfig, learn_body};
 
 /// `learn`.
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     match command {
         LearnCommand::Body(arguments) => run_learn_body(json, arguments),
         LearnCommand::Face(arguments) => run_learn_face(json, arguments),
+        LearnCommand::Lbs(arguments) => run_learn_lbs(json, arguments),
     }
 }
 
@@ -27,7 +30,9 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
         output: arguments.output,
         base: match arguments.base {
             BaseArgument::Rigid => Base::Rigid,
+            BaseArgument::Lbs2 => Base::Lbs2,
             BaseArgument::Lbs4 => Base::Lbs4,
+            BaseArgument::Lbs8 => Base::Lbs8,
         },
         target_mm: arguments.target_mm,
         half: !arguments.full_precision,
@@ -40,6 +45,13 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
     train.batch = arguments.batch.unwrap_or(train.batch);
     train.rate = arguments.rate.unwrap_or(train.rate);
     config.settings.assignment_tolerance = arguments.tau.unwrap_or(config.settings.assignment_tolerance);
+    config.settings.frame = match arguments.frame {
+        FrameArgument::Group => InputFrame::Group,
+        FrameArgument::Parent => InputFrame::Parent,
+    };
+    if let Some(rings) = arguments.seam_rings {
+        config.settings.seam_rings = rings as usize;
+    }
     let report = learn_body(&config, &Progress::new())?;
     output::print(json, &report, |report| {
         format!(

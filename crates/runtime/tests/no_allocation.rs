@@ -21,6 +21,7 @@ fn twin() -> BodyTwin {
         weights: (0..rows * columns).map(|i| ((i * 37 % 101) as f32 - 50.0) * 1e-3).collect(),
         bias: vec![0.01; rows],
         activation,
+        exact: false,
     };
     let group = |index: usize| GroupParts {
         bone: index,
@@ -29,7 +30,6 @@ fn twin() -> BodyTwin {
         inputs: (0..20 * 12).map(|i| ((i + index * 12) % (BONES * 12)) as u32).collect(),
         mean: vec![0.0; 240],
         scale: vec![0.1; 240],
-        exact: false,
         layers: vec![
             layer(128, 240, Activation::Tanh),
             layer(128, 128, Activation::Tanh),

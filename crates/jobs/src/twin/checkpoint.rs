@@ -77,6 +77,7 @@ impl Checkpoints {
                 weights: floats(&format!("{index}.weights"))?,
                 bias: floats(&format!("{index}.bias"))?,
                 activation: if tanh { Activation::Tanh } else { Activation::None },
+                exact: false,
             });
         }
         let parts = GroupParts {
@@ -86,7 +87,6 @@ impl Checkpoints {
             inputs: integers("inputs")?,
             mean: floats("mean")?,
             scale: floats("scale")?,
-            exact: false,
             layers,
         };
         Ok(Some(TrainedGroup { parts, report }))

@@ -35,8 +35,8 @@ pub struct ExportGlbConfig {
     pub twin: PathBuf,
     /// The GLB file.
     pub output: PathBuf,
-    /// The dataset that the skin is fitted to. `None`: the twin's own linear part where it is a blend, else
-    /// random poses of its rig.
+    /// The dataset that the skin is fitted to. `None`: the twin's own linear part where it blends at most four
+    /// bones, else random poses of its rig.
     pub train: Option<PathBuf>,
     /// Clips of the rig by name, or datasets that were recorded from clips; all clips of the rig when empty.
     pub clips: Vec<String>,
@@ -217,7 +217,7 @@ fn fit_skin(
     };
     match (train, &twin.parts().base, rig) {
         (Some(mut train), ..) => Ok((fit(&train.poses()), WeightSource::Dataset)),
-        (None, Some(base), _) => {
+        (None, Some(base), _) if base.max_influences() <= INFLUENCES => {
             let rest = mesh.positions().to_vec();
             let skin = Skinned {
                 name: "lbs4".into(),
@@ -227,7 +227,7 @@ fn fit_skin(
             };
             Ok((skin, WeightSource::Twin))
         }
-        (None, None, Some(rig)) => {
+        (None, _, Some(rig)) => {
             let failed = |error| JobError::sampling(rig.name())(error);
             let source = SamplingConfig::default().build(rig.specs(), rig.clips()).map_err(failed)?;
             let controls: Vec<_> = (0..POSES as u64).map(|pose| source.pose(pose)).collect();
@@ -245,7 +245,7 @@ fn fit_skin(
             };
             Ok((fit(&poses), WeightSource::Rig))
         }
-        (None, None, None) => Err(JobError::unusable(&config.twin, "there are no poses to fit a skin to")),
+        (None, _, None) => Err(JobError::unusable(&config.twin, "there are no poses to fit a skin to")),
     }
 }
 

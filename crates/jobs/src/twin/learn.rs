@@ -2,6 +2,7 @@
 
 use super::checkpoint::Checkpoints;
 use super::data::Loaded;
+use super::halves::halve;
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use rayon::prelude::*;
@@ -10,11 +11,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use understudy_core::{Vec3, mesh::Fnv};
+use understudy_core::mesh::Fnv;
 use understudy_learn::baselines::{Examples, Skinned};
 use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, TwinError, Workspace, file};
+pub use understudy_runtime::body::InputFrame;
+use understudy_runtime::body::{BodyTwin, file};
 use understudy_runtime::dense::Precision;
 
 /// What moves the vertices before the networks add to it.
@@ -24,8 +26,24 @@ pub enum Base {
     /// One bone a vertex, as the paper has it.
     #[default]
     Rigid,
-    /// Linear blend skinning with four influences, fitted to the poses.
+    /// Linear blend skinning with two influences, fitted to the poses.
+    Lbs2,
+    /// With four.
     Lbs4,
+    /// With eight.
+    Lbs8,
+}
+
+impl Base {
+    /// Influences a vertex.
+    fn influences(self) -> usize {
+        match self {
+            Self::Rigid => 1,
+            Self::Lbs2 => 2,
+            Self::Lbs4 => 4,
+            Self::Lbs8 => 8,
+        }
+    }
 }
 
 /// What to learn.
@@ -136,9 +154,9 @@ fn train(
     watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
     let base = match config.base {
         Base::Rigid => None,
-        Base::Lbs4 => {
+        skinned => {
             let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
-            Some(Skinned::fit("lbs4", &examples, 4, 16).weights)
+            Some(Skinned::fit("base", &examples, skinned.influences(), 16).weights)
         }
     };
     let plan = Plan::new(poses, rig, base, settings).map_err(learn)?;
@@ -188,24 +206,7 @@ fn train(
     let precision = if config.half { Precision::Half } else { Precision::Single };
     let mut parts = plan.finish(poses, rig_name, groups, settings);
     if config.half {
-        let measure = |parts: &BodyParts| {
-            half_errors(parts, &plan, poses).map_err(|error| JobError::Machine(error.to_string()))
-        };
-        let errors = measure(&parts)?;
-        for (group, error) in parts.groups.iter_mut().zip(errors) {
-            group.exact = error.max > HALF_LIMIT_MM;
-        }
-        let errors = measure(&parts)?;
-        let vertices: usize = parts.groups.iter().map(|group| group.vertices.len()).sum();
-        let weighted =
-            errors.iter().zip(&parts.groups).map(|(e, group)| e.mean * group.vertices.len() as f64);
-        let error = HalfError {
-            mean: weighted.sum::<f64>() / vertices as f64,
-            max: errors.iter().map(|e| e.max).fold(0.0, f64::max),
-        };
-        parts.header.training["half_error_mm"] = serde_json::json!(error);
-        let exact = parts.groups.iter().filter(|group| group.exact).count();
-        parts.header.training["groups_in_32_bits"] = serde_json::json!(exact);
+        parts = halve(&parts, &plan, poses)?;
     }
     let bytes =
         file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
@@ -226,48 +227,6 @@ fn train(
         seconds: start.elapsed().as_secs_f64(),
         networks,
     })
-}
-
-/// How far 16-bit weights move the vertices, mm.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct HalfError {
-    mean: f64,
-    max: f64,
-}
-
-/// A group whose vertices 16-bit weights move by more than this keeps 32 bits.
-const HALF_LIMIT_MM: f64 = 0.019;
-
-/// Compares weights in 16 and in 32 bits on some of the poses, group by group.
-fn half_errors(parts: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<Vec<HalfError>, TwinError> {
-    let mut single = parts.clone();
-    // Seams mix the errors of groups; the question is whose they are.
-    single.stitch = None;
-    let half = BodyTwin::new(single.clone(), Precision::Half)?;
-    let single = BodyTwin::new(single, Precision::Single)?;
-    let used = plan.used_controls();
-    let chosen = poses.spread(400);
-    let one = |pose: &usize| -> Result<Vec<HalfError>, TwinError> {
-        let mut vertices = [vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]];
-        let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(*pose)[*c as usize]).collect();
-        for (twin, out) in [&half, &single].into_iter().zip(&mut vertices) {
-            twin.evaluate(poses.bones_of(*pose), &controls, &mut Workspace::new(twin, 1), None, out)?;
-        }
-        let [a, b] = &vertices;
-        let group = |group: &GroupParts| {
-            let misses =
-                || group.vertices.iter().map(|v| f64::from(a[*v as usize].distance(b[*v as usize])) * 10.0);
-            let mean = misses().sum::<f64>() / group.vertices.len().max(1) as f64;
-            HalfError { mean, max: misses().fold(0.0, f64::max) }
-        };
-        Ok(parts.groups.iter().map(group).collect())
-    };
-    let all = chosen.par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    let whole = |group: usize| HalfError {
-        mean: all.iter().map(|pose| pose[group].mean).sum::<f64>() / all.len() as f64,
-        max: all.iter().map(|pose| pose[group].max).fold(0.0, f64::max),
-    };
-    Ok((0..parts.groups.len()).map(whole).collect())
 }
 
 /// What makes two runs the same: settings and data.

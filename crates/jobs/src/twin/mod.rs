@@ -8,10 +8,11 @@ pub mod eval;
 mod eval_page;
 pub mod export;
 pub mod export_glb;
+mod halves;
 pub mod learn;
 mod onnx;
-mod peers;
-mod race;
+pub(crate) mod peers;
+pub(crate) mod race;
 mod sight;
 
 pub use data::open_twin;

@@ -35,12 +35,19 @@ impl Peers {
         if parts.base.is_some() {
             return Err(JobError::setting("peers", "the race is for twins whose base is rigid"));
         }
-        let python = environment(folder, watch)?;
+        environment(folder, watch)?;
         write_atomic(&folder.join("twin.onnx"), graph)?;
-        write_atomic(&folder.join("peers.py"), SCRIPT.as_bytes())?;
         hand_over(folder, parts, bones, controls)?;
+        Self::launch(folder, "peers.py", SCRIPT, watch)
+    }
+
+    /// Makes the environment where it is missing and starts a script in it, which finds what it needs in
+    /// the folder and says its versions first.
+    pub fn launch(folder: &Path, name: &str, script: &str, watch: &dyn Watch) -> Result<Self, JobError> {
+        let python = environment(folder, watch)?;
+        write_atomic(&folder.join(name), script.as_bytes())?;
         let mut child = Command::new(python)
-            .arg(folder.join("peers.py"))
+            .arg(folder.join(name))
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -66,7 +73,8 @@ impl Peers {
         }
     }
 
-    fn ask(&mut self, request: &serde_json::Value) -> Result<serde_json::Value, JobError> {
+    /// One request, one answer.
+    pub fn ask(&mut self, request: &serde_json::Value) -> Result<serde_json::Value, JobError> {
         writeln!(self.requests, "{request}").map_err(|error| JobError::Machine(format!("peers: {error}")))?;
         self.requests.flush().map_err(|error| JobError::Machine(format!("peers: {error}")))?;
         self.answer()

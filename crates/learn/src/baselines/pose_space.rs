@@ -21,6 +21,11 @@ pub struct PoseSpace {
     vertices: Vec<PoseSpaceVertex>,
 }
 
+/// Diagonals that are tried, on so many poses that are no examples, for every so manieth vertex.
+const RAISES: [f64; 5] = [1e-3, 1e-2, 0.1, 1.0, 10.0];
+const JUDGES: usize = 24;
+const STRIDE: usize = 16;
+
 #[derive(Debug, Clone)]
 struct PoseSpaceVertex {
     joints: Vec<(u16, f32)>,
@@ -70,7 +75,7 @@ impl PoseSpace {
                 out
             })
             .collect();
-        let vertex = |vertex: usize| {
+        let fit = |vertex: usize, raise: f64| {
             let joints = spread_weights(&base.weights, &parents, vertex);
             let heaviest = base.weights.row(vertex).max_by(|a, b| a.1.total_cmp(&b.1));
             let bone = heaviest.map_or(0, |(bone, _)| bone);
@@ -92,10 +97,40 @@ impl PoseSpace {
                 poses.bones_of(*pose)[bone].inverse().transform_vector3(miss)
             };
             let offsets: Vec<Vec3> = chosen.iter().zip(&skinned).map(offset).collect();
-            let coefficients = solve_three(&kernel, count, &offsets);
+            let coefficients = solve_three(&kernel, count, &offsets, raise);
             PoseSpaceVertex { joints, bone, sharpness: sharpness as f32, coefficients }
         };
-        let vertices = (0..examples.rest.len()).into_par_iter().map(vertex).collect();
+        // Examples that look alike to a vertex but have other offsets (a control that turns no joint moved
+        // it) want a blend that is far from exact: how far, other poses say.
+        let judges: Vec<usize> = order[count..].iter().copied().take(JUDGES).collect();
+        let some: Vec<usize> = (0..examples.rest.len()).step_by(STRIDE).collect();
+        let miss = |raise: f64| -> f64 {
+            let one = |vertex: &usize| {
+                let own = fit(*vertex, raise);
+                let judge = |pose: &usize| {
+                    let bones = poses.bones_of(*pose);
+                    let now = relative_rotations(bones, &parents);
+                    let mut skinned = Vec3::ZERO;
+                    for (bone, weight) in base.weights.row(*vertex) {
+                        let carried = bones[bone] * base.inverse_rest[bone];
+                        skinned += carried.transform_point3(examples.rest[*vertex]) * weight;
+                    }
+                    let squared = rotations.iter().map(|e| squared_distance(&own.joints, &now, e));
+                    let blend: Vec3 = squared
+                        .zip(&own.coefficients)
+                        .map(|(squared, c)| *c * (-squared * own.sharpness).exp())
+                        .sum();
+                    let place = skinned + bones[own.bone].transform_vector3(blend);
+                    f64::from(place.distance(poses.vertices_of(*pose)[*vertex]))
+                };
+                judges.iter().map(judge).sum::<f64>()
+            };
+            // Collected in order, so that the sum does not depend on threads.
+            some.par_iter().map(one).collect::<Vec<f64>>().iter().sum()
+        };
+        let misses = RAISES.map(|raise| (miss(raise), raise));
+        let best = misses.iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RAISES[0], |(_, raise)| *raise);
+        let vertices = (0..examples.rest.len()).into_par_iter().map(|vertex| fit(vertex, best)).collect();
         Self { name: name.into(), base: base.clone(), parents, examples: rotations, vertices }
     }
 }
@@ -116,8 +151,7 @@ fn spread_weights(weights: &SkinWeights, parents: &[Option<usize>], vertex: usiz
 
 /// Cholesky solve with three right-hand sides. A Gaussian of angles between rotations need not be positive
 /// definite, and examples may look alike to a vertex: the diagonal is raised until the factor exists.
-fn solve_three(kernel: &[f64], n: usize, right: &[Vec3]) -> Vec<Vec3> {
-    let mut raise = 1e-3;
+fn solve_three(kernel: &[f64], n: usize, right: &[Vec3], mut raise: f64) -> Vec<Vec3> {
     let factor = loop {
         match factor(kernel, n, raise) {
             Some(factor) => break factor,

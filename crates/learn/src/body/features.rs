@@ -3,7 +3,7 @@
 use super::{GroupInputs, Plan, Poses};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
-use understudy_runtime::body::{BONE_INPUTS, InputFrame};
+use understudy_runtime::body::{BONE_INPUTS, GroupParts, InputFrame};
 
 /// Inputs of a network over all poses.
 pub(super) struct Features {
@@ -21,6 +21,53 @@ impl Plan {
     /// What the network of a group sees in every pose. Numbers that never change are left out, and those
     /// that others explain up to a share `tolerance` of their variance.
     pub(super) fn features(&self, poses: &Poses<'_>, group: usize, tolerance: f64) -> Features {
+        let all: Vec<usize> = (0..poses.len()).collect();
+        let (candidates, raw) = self.raw_numbers(poses, group, &all);
+        let (wide, n) = (candidates.len(), poses.len() as f64);
+        let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
+        for row in raw.chunks_exact(wide.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(s, r)| *s += f64::from(*r));
+        }
+        sums.iter_mut().for_each(|s| *s /= n);
+        for row in raw.chunks_exact(wide.max(1)) {
+            squares.iter_mut().zip(row).zip(&sums).for_each(|((q, r), m)| *q += (f64::from(*r) - m).powi(2));
+        }
+        let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
+        // A number that never changes tells nothing and would be divided by zero.
+        let varying: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5).collect();
+        let kept = independent(&raw, wide, &varying, &sums, &spread, tolerance);
+        let mean: Vec<f32> = kept.iter().map(|i| sums[*i] as f32).collect();
+        let scale: Vec<f32> = kept.iter().map(|i| (1.0 / spread[*i]) as f32).collect();
+        let rows = raw.chunks_exact(wide.max(1));
+        let normalised = rows
+            .flat_map(|row| {
+                kept.iter().enumerate().map(|(k, i)| (row[*i] - mean[k]) * scale[k]).collect::<Vec<_>>()
+            })
+            .collect();
+        let inputs = kept.iter().map(|i| candidates[*i]).collect();
+        Features { inputs, mean, scale, values: normalised }
+    }
+
+    /// What a trained group sees in some poses, `[chosen × inputs]`.
+    pub(super) fn seen(
+        &self,
+        poses: &Poses<'_>,
+        group: usize,
+        parts: &GroupParts,
+        chosen: &[usize],
+    ) -> Vec<f32> {
+        let (candidates, raw) = self.raw_numbers(poses, group, chosen);
+        let place = |input: &u32| candidates.iter().position(|candidate| candidate == input);
+        let places: Vec<usize> = parts.inputs.iter().filter_map(place).collect();
+        let row = |row: &[f32]| -> Vec<f32> {
+            let numbers = places.iter().zip(parts.mean.iter().zip(&parts.scale));
+            numbers.map(|(place, (mean, scale))| (row[*place] - mean) * scale).collect()
+        };
+        raw.chunks_exact(candidates.len().max(1)).flat_map(row).collect()
+    }
+
+    /// Indices of all numbers that a group may see, and their values in the chosen poses.
+    fn raw_numbers(&self, poses: &Poses<'_>, group: usize, chosen: &[usize]) -> (Vec<u32>, Vec<f32>) {
         let GroupInputs { bones, controls } = &self.inputs[group];
         let own = self.groups[group].0 as usize;
         let first_control = (poses.skeleton.len() * BONE_INPUTS) as u32;
@@ -47,30 +94,8 @@ impl Plan {
             let values = controls.iter().map(|c| poses.controls_of(pose)[*c as usize]);
             bone_numbers.chain(values).collect::<Vec<f32>>()
         };
-        let raw: Vec<f32> = (0..poses.len()).into_par_iter().flat_map_iter(row).collect();
-        let (wide, n) = (candidates.len(), poses.len() as f64);
-        let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
-        for row in raw.chunks_exact(wide.max(1)) {
-            sums.iter_mut().zip(row).for_each(|(s, r)| *s += f64::from(*r));
-        }
-        sums.iter_mut().for_each(|s| *s /= n);
-        for row in raw.chunks_exact(wide.max(1)) {
-            squares.iter_mut().zip(row).zip(&sums).for_each(|((q, r), m)| *q += (f64::from(*r) - m).powi(2));
-        }
-        let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
-        // A number that never changes tells nothing and would be divided by zero.
-        let varying: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5).collect();
-        let kept = independent(&raw, wide, &varying, &sums, &spread, tolerance);
-        let mean: Vec<f32> = kept.iter().map(|i| sums[*i] as f32).collect();
-        let scale: Vec<f32> = kept.iter().map(|i| (1.0 / spread[*i]) as f32).collect();
-        let rows = raw.chunks_exact(wide.max(1));
-        let normalised = rows
-            .flat_map(|row| {
-                kept.iter().enumerate().map(|(k, i)| (row[*i] - mean[k]) * scale[k]).collect::<Vec<_>>()
-            })
-            .collect();
-        let inputs = kept.iter().map(|i| candidates[*i]).collect();
-        Features { inputs, mean, scale, values: normalised }
+        let raw: Vec<f32> = chosen.par_iter().flat_map_iter(|pose| row(*pose)).collect();
+        (candidates, raw)
     }
 }
 

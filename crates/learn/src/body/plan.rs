@@ -6,6 +6,7 @@ use super::features::Features;
 use super::influence::{self, GroupInputs};
 use super::{LearnError, Poses, seams};
 use crate::dense::Net;
+use crate::dense::rounding::round_to_half;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
@@ -29,6 +30,8 @@ pub struct BodySettings {
     pub centred: bool,
     /// Rings of vertices over which corrections at a seam fade; 0 leaves seams as they are.
     pub seam_rings: usize,
+    /// How much more an error counts at a seam than inside a group, as a factor of lengths.
+    pub seam_weight: f32,
     /// An input is left out when others explain all but this share of its variance.
     pub input_tolerance: f64,
     /// Widths of the hidden layers that are tried, in order, until the target is met.
@@ -49,6 +52,7 @@ impl Default for BodySettings {
             component_share: 0.05,
             centred: false,
             seam_rings: 5,
+            seam_weight: 2.0,
             input_tolerance: 0.003,
             widths: vec![128],
             target: None,
@@ -181,6 +185,51 @@ impl Plan {
         self.groups[group].1.iter().chain(&self.ghosts[group]).copied().collect()
     }
 
+    /// A factor for each number that a network speaks: `weight` for ghosts and for vertices at a border.
+    fn stretch(&self, poses: &Poses<'_>, group: usize, weight: f32) -> Vec<f32> {
+        let adjacency = poses.mesh.adjacency();
+        let own = &self.groups[group].1;
+        let ghosts = &self.ghosts[group];
+        let at_border = |vertex: &u32| {
+            adjacency.neighbours(*vertex as usize).iter().any(|near| ghosts.binary_search(near).is_ok())
+        };
+        let inside = own.iter().map(|vertex| if at_border(vertex) { weight } else { 1.0 });
+        inside.chain(ghosts.iter().map(|_| weight)).flat_map(|factor| [factor; 3]).collect()
+    }
+
+    /// A trained group with the weights of its hidden layers rounded to 16 bits so that its outputs change
+    /// least over the poses; the frozen layer goes to the nearest.
+    pub fn round_group(&self, poses: &Poses<'_>, group: usize, parts: &GroupParts) -> GroupParts {
+        const SAMPLES: usize = 1500;
+        let mut out = parts.clone();
+        if parts.inputs.is_empty() {
+            return out;
+        }
+        let chosen = poses.spread(SAMPLES);
+        let mut x = self.seen(poses, group, parts, &chosen);
+        let mut columns = parts.inputs.len();
+        let last = parts.layers.len().saturating_sub(1);
+        for (index, layer) in out.layers.iter_mut().enumerate() {
+            let original = &parts.layers[index];
+            let samples: &[f32] = if index == last { &[] } else { &x };
+            round_to_half(&mut layer.weights, columns, samples);
+            if index == last {
+                break;
+            }
+            // What the next layer sees comes from the rounded weights, so that it can make good for them.
+            let rows = original.bias.len();
+            let mut next = vec![0.0f32; chosen.len() * rows];
+            next.chunks_exact_mut(rows.max(1)).for_each(|row| row.copy_from_slice(&original.bias));
+            let (a, b) = (View::new(&x, chosen.len(), columns), View::new(&layer.weights, rows, columns));
+            multiply(&mut next, 1.0, a, b.transposed());
+            if layer.activation == Activation::Tanh {
+                next.iter_mut().for_each(|value| *value = value.tanh());
+            }
+            (x, columns) = (next, rows);
+        }
+        out
+    }
+
     /// Residuals in the group's bone's frame (2.2), ghosts included, `[N × 3P]`.
     fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
         let (bone, members) = (self.groups[group].0, self.spoken(group));
@@ -230,6 +279,11 @@ impl Plan {
         let spoken = members.len() + self.ghosts[group].len();
         let width = 3 * spoken;
         let mut rows = self.residuals(poses, group);
+        // Lengths at seams are stretched for components and training, and brought back in the last layer.
+        let stretch = self.stretch(poses, group, settings.seam_weight);
+        for row in rows.chunks_exact_mut(width.max(1)) {
+            row.iter_mut().zip(&stretch).for_each(|(number, stretch)| *number *= stretch);
+        }
         let seed = settings.train.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(*bone));
         let Features { inputs, mean, scale, values: x } =
             self.features(poses, group, settings.input_tolerance);
@@ -253,12 +307,12 @@ impl Plan {
             inputs,
             mean,
             scale,
-            exact: false,
             layers,
         };
         if count == 0 || inputs.is_empty() {
             // The mean residual is a constant: a layer without inputs.
-            let layer = LayerParts { weights: vec![], bias: centre, activation: Activation::None };
+            let layer =
+                LayerParts { weights: vec![], bias: centre, activation: Activation::None, exact: false };
             return Ok(TrainedGroup { parts: parts(vec![], vec![], vec![], vec![layer]), report });
         }
         let mut scores = vec![0.0f32; poses.len() * count];
@@ -306,16 +360,17 @@ impl Plan {
                     weights: weights.iter().map(|w| w * factor).collect(),
                     bias: bias.iter().map(|b| b * factor).collect(),
                     activation: if last { Activation::None } else { Activation::Tanh },
+                    exact: false,
                 }
             })
             .collect();
         let mut frozen = vec![0.0f32; width * count];
         for component in 0..count {
             for output in 0..width {
-                frozen[output * count + component] = basis[component * width + output];
+                frozen[output * count + component] = basis[component * width + output] / stretch[output];
             }
         }
-        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None });
+        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None, exact: false });
         report.width = hidden;
         report.validation_cm = per_vertex(outcome.validation).hypot(error);
         report.training = Some(outcome);

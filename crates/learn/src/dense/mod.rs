@@ -3,6 +3,7 @@
 
 mod adam;
 mod net;
+pub mod rounding;
 pub mod train;
 
 pub use adam::Adam;

@@ -66,12 +66,14 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         let row = |numbers: &[f32]| Array::floats(&[numbers.len()], numbers.iter().copied());
         push(format!("group.{index}.mean"), row(&group.mean));
         push(format!("group.{index}.scale"), row(&group.scale));
-        let precision = if group.exact { Precision::Single } else { precision };
         let mut activations = Vec::new();
         for (layer, data) in group.layers.iter().enumerate() {
             let rows = data.bias.len();
             let shape = [rows, data.weights.len() / rows.max(1)];
-            push(format!("group.{index}.{layer}.weights"), Array::weights(&shape, &data.weights, precision));
+            push(
+                format!("group.{index}.{layer}.weights"),
+                Array::weights(&shape, &data.weights, data.precision(precision)),
+            );
             push(format!("group.{index}.{layer}.bias"), row(&data.bias));
             activations.push(match data.activation {
                 Activation::None => ActivationName::None,
@@ -100,12 +102,11 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
     let mut groups = Vec::with_capacity(headers.len());
     for (index, group) in headers.into_iter().enumerate() {
         let mut layers = Vec::new();
-        let mut exact = true;
         for (layer, activation) in group.activations.iter().enumerate() {
             let name = format!("group.{index}.{layer}.weights");
-            if file.precision(&name)? == Precision::Half {
+            let stored = file.precision(&name)?;
+            if stored == Precision::Half {
                 precision = Precision::Half;
-                exact = false;
             }
             layers.push(LayerParts {
                 weights: file.floats(&name, None)?,
@@ -114,6 +115,7 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
                     ActivationName::None => Activation::None,
                     ActivationName::Tanh => Activation::Tanh,
                 },
+                exact: stored == Precision::Single,
             });
         }
         let ghosts = format!("group.{index}.ghosts");
@@ -125,7 +127,6 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
             inputs: file.integers(&format!("group.{index}.inputs"))?,
             mean: file.floats(&format!("group.{index}.mean"), None)?,
             scale: file.floats(&format!("group.{index}.scale"), None)?,
-            exact,
             layers,
         });
     }
@@ -141,8 +142,8 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
     };
     let faces = if file.contains("faces") { faces(&file)? } else { Vec::new() };
     if precision == Precision::Single {
-        // Then it is the twin that is exact, not some of its groups.
-        groups.iter_mut().for_each(|group| group.exact = false);
+        // Then it is the twin that is exact, not some of its layers.
+        groups.iter_mut().flat_map(|group| &mut group.layers).for_each(|layer| layer.exact = false);
     }
     let parts = BodyParts { header, rest_vertices, rest_bones, base, faces, groups, stitch };
     Ok(BodyTwin::new(parts, precision)?)

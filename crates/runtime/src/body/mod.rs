@@ -130,6 +130,15 @@ pub struct LayerParts {
     pub bias: Vec<f32>,
     /// What follows.
     pub activation: Activation,
+    /// Weights stay in 32 bits, whatever the twin's precision: where offsets are large, 16 would show.
+    pub exact: bool,
+}
+
+impl LayerParts {
+    /// How its weights are stored in a twin of that precision.
+    fn precision(&self, twin: Precision) -> Precision {
+        if self.exact { Precision::Single } else { twin }
+    }
 }
 
 /// The vertices of one bone and their network.
@@ -147,8 +156,6 @@ pub struct GroupParts {
     pub mean: Vec<f32>,
     /// Then multiplied.
     pub scale: Vec<f32>,
-    /// Weights stay in 32 bits, whatever the twin's precision: where offsets are large, 16 would show.
-    pub exact: bool,
     /// The last gives three numbers a vertex, ghosts after the group's own; empty for a group that only
     /// follows its bone.
     pub layers: Vec<LayerParts>,
@@ -356,14 +363,14 @@ fn check_group(
         }
         check_finite(&named(what), numbers.iter().map(|n| n.is_finite()))?;
     }
-    let precision = if group.exact { Precision::Single } else { precision };
     let mut columns = group.inputs.len();
     let mut layers = Vec::with_capacity(group.layers.len());
     let wrap = |layer: usize| move |error| TwinError::Layer { group: index, layer, error };
     let hidden = group.layers.len().saturating_sub(1);
     for (layer, data) in group.layers[..hidden].iter().enumerate() {
-        let packed = Layer::pack(&data.weights, &data.bias, columns, data.activation, precision)
-            .map_err(wrap(layer))?;
+        let packed =
+            Layer::pack(&data.weights, &data.bias, columns, data.activation, data.precision(precision))
+                .map_err(wrap(layer))?;
         columns = packed.rows();
         layers.push(packed);
     }
@@ -397,6 +404,7 @@ fn check_group(
             &last.weights
         }
     };
+    let precision = group.layers.last().map_or(precision, |last| last.precision(precision));
     let own = group.vertices.len();
     let slots: Vec<u32> = (0..group.ghosts.len()).map(|ghost| (first_ghost + ghost) as u32).collect();
     let (own_weights, ghost_weights) = weights.split_at(3 * own * columns);

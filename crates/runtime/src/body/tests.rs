@@ -49,6 +49,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
                 weights: (0..rows * columns).map(|_| random.uniform(-scale, scale)).collect(),
                 bias: (0..rows).map(|_| random.uniform(-0.5, 0.5)).collect(),
                 activation: if tanh { Activation::Tanh } else { Activation::None },
+                exact: index == 4,
             });
             columns = rows;
         }
@@ -59,7 +60,6 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
             mean: inputs.iter().map(|_| random.uniform(-1.0, 1.0)).collect(),
             scale: inputs.iter().map(|_| random.uniform(0.1, 0.5)).collect(),
             inputs,
-            exact: index == 4,
             layers,
         });
     }

@@ -1,0 +1,91 @@
+//! Weights in 16 bits: rounded so that outputs change least, measured against 32 bits, and left in 32 where
+//! the difference would show. Start at [`halve`].
+
+use crate::JobError;
+use rayon::prelude::*;
+use serde::Serialize;
+use understudy_core::Vec3;
+use understudy_learn::body::{Plan, Poses};
+use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, TwinError, Workspace};
+use understudy_runtime::dense::Precision;
+
+/// A group whose vertices 16-bit weights move by more than this keeps 32 bits in some layers.
+const LIMIT_MM: f64 = 0.019;
+/// Poses that the difference is measured on.
+const POSES: usize = 400;
+
+/// How far 16-bit weights move the vertices, mm.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct HalfError {
+    mean: f64,
+    max: f64,
+}
+
+/// The parts with weights that 16 bits hold. Where that costs too much the last layer of a group stays
+/// exact, and where that is not enough the whole group. What it costs is noted in the header.
+pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<BodyParts, JobError> {
+    let broken = |error: TwinError| JobError::Machine(error.to_string());
+    let mut parts = exact.clone();
+    let groups = exact.groups.par_iter().enumerate();
+    parts.groups = groups.map(|(index, group)| plan.round_group(poses, index, group)).collect();
+    let mut errors = errors(exact, &parts, plan, poses).map_err(broken)?;
+    for attempt in 0..2 {
+        for (index, _) in errors.iter().enumerate().filter(|(_, error)| error.max > LIMIT_MM) {
+            let (group, original) = (&mut parts.groups[index], &exact.groups[index]);
+            let last = group.layers.len().saturating_sub(1);
+            for (layer, (data, original)) in group.layers.iter_mut().zip(&original.layers).enumerate() {
+                if layer == last || attempt == 1 {
+                    data.weights.clone_from(&original.weights);
+                    data.exact = true;
+                }
+            }
+        }
+        errors = self::errors(exact, &parts, plan, poses).map_err(broken)?;
+    }
+    let vertices: usize = parts.groups.iter().map(|group| group.vertices.len()).sum();
+    let weighted = errors.iter().zip(&parts.groups).map(|(e, group)| e.mean * group.vertices.len() as f64);
+    let whole = HalfError {
+        mean: weighted.sum::<f64>() / vertices.max(1) as f64,
+        max: errors.iter().map(|e| e.max).fold(0.0, f64::max),
+    };
+    let layers = parts.groups.iter().flat_map(|group| &group.layers);
+    let kept: usize = layers.filter(|layer| layer.exact).map(|layer| layer.weights.len()).sum();
+    parts.header.training["half_error_mm"] = serde_json::json!(whole);
+    parts.header.training["weights_in_32_bits"] = serde_json::json!(kept);
+    Ok(parts)
+}
+
+/// Compares two sets of weights on some of the poses, group by group.
+fn errors(
+    exact: &BodyParts,
+    halves: &BodyParts,
+    plan: &Plan,
+    poses: &Poses<'_>,
+) -> Result<Vec<HalfError>, TwinError> {
+    // Seams mix the errors of groups; the question is whose they are.
+    let open = |parts: &BodyParts| BodyParts { stitch: None, ..parts.clone() };
+    let half = BodyTwin::new(open(halves), Precision::Half)?;
+    let single = BodyTwin::new(open(exact), Precision::Single)?;
+    let used = plan.used_controls();
+    let one = |pose: &usize| -> Result<Vec<HalfError>, TwinError> {
+        let mut vertices = [vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]];
+        let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(*pose)[*c as usize]).collect();
+        for (twin, out) in [&half, &single].into_iter().zip(&mut vertices) {
+            twin.evaluate(poses.bones_of(*pose), &controls, &mut Workspace::new(twin, 1), None, out)?;
+        }
+        let [a, b] = &vertices;
+        let group = |group: &GroupParts| {
+            let miss = |v: &u32| f64::from(a[*v as usize].distance(b[*v as usize])) * 10.0;
+            let misses = || group.vertices.iter().map(miss);
+            let mean = misses().sum::<f64>() / group.vertices.len().max(1) as f64;
+            HalfError { mean, max: misses().fold(0.0, f64::max) }
+        };
+        Ok(exact.groups.iter().map(group).collect())
+    };
+    let all = poses.spread(POSES).par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let whole = |group: usize| HalfError {
+        mean: all.iter().map(|pose| pose[group].mean).sum::<f64>() / all.len().max(1) as f64,
+        max: all.iter().map(|pose| pose[group].max).fold(0.0, f64::max),
+    };
+    Ok((0..exact.groups.len()).map(whole).collect())
+}
