@@ -1,6 +1,7 @@
 //! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
 //! in `commands`.
 
+use crate::face_arguments::TransferArguments;
 use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -86,6 +87,9 @@ Methods and equations: docs/methods/inverse-rig.md")]
   understudy export rook.twin --onnx rook.onnx
   understudy export rook.twin --glb rook.glb --clip walk --clip data/rook-kick")]
     Export(ExportArguments),
+    /// Moves a face twin to another mesh with the same texture coordinates.
+    #[command(after_help = "Example: understudy transfer mira.twin remeshed.obj -o remeshed.twin")]
+    Transfer(TransferArguments),
     /// Prints a completion script for a shell.
     #[command(
         after_help = "Example: understudy completions bash > ~/.local/share/bash-completion/completions/understudy"

@@ -4,6 +4,7 @@ use crate::arguments::{
     Arguments, BenchArguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments,
     SampleArguments, SampleMethod,
 };
+use crate::face_commands::run_transfer;
 use crate::info_text::describe;
 use crate::invert_commands::{run_bench_inverse, run_invert};
 use crate::output::{self, bytes, count, table, thousands};
@@ -34,6 +35,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Eval(arguments) => run_eval(json, arguments),
         Command::Bench(arguments) => run_bench_twin(json, arguments),
         Command::Export(arguments) => run_export(json, arguments),
+        Command::Transfer(arguments) => run_transfer(json, arguments),
         Command::BenchSampling(arguments) => run_bench(json, arguments),
         Command::BenchInverse(arguments) => run_bench_inverse(json, arguments),
         Command::Completions { shell } => {

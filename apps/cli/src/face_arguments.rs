@@ -52,3 +52,24 @@ pub struct LearnFaceArguments {
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
 }
+
+/// Of `transfer`.
+#[derive(Debug, Args)]
+pub struct TransferArguments {
+    /// The face twin.
+    pub twin: PathBuf,
+    /// A mesh whose texture coordinates agree with those of the twin's own mesh.
+    #[arg(value_name = "MESH.obj")]
+    pub mesh: PathBuf,
+    /// The twin of that mesh.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+}
+
+/// `NAME=FILE` of `eval --against`.
+pub fn parse_against(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err("NAME=FILE.twin is wanted, such as dense=dense.twin".into()),
+    }
+}

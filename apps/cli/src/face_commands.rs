@@ -1,10 +1,18 @@
-//! The commands for face twins: arguments to a job's configuration, the job's result to text or JSON.
+//! The commands for face twins: arguments to a job's configuration, the job's result to text or JSON. What
+//! serves all kinds of twins comes here from `twin_commands` when the file is a face.
 
-use crate::face_arguments::LearnFaceArguments;
-use crate::output::{self, bytes, count, thousands};
+use crate::face_arguments::{LearnFaceArguments, TransferArguments};
+use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::watched;
-use anyhow::Result;
+use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
+use anyhow::{Result, bail};
+use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
+use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
+use understudy_jobs::face::export::export_face_onnx;
 use understudy_jobs::face::learn::{LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
+use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
+use understudy_jobs::twin::bench::{BenchTwinConfig, Contest};
+use understudy_jobs::twin::export::ExportConfig;
 
 /// `learn face`.
 pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
@@ -63,4 +71,136 @@ fn learn_text(report: &LearnFaceReport) -> String {
     }
     lines.push(format!("{} · {:.0} s", count(rigid, "rigid segment"), report.seconds));
     lines.join("\n")
+}
+
+/// `eval` of a face twin.
+pub fn run_eval_face(json: bool, arguments: EvalArguments) -> Result<()> {
+    let config = EvalFaceConfig {
+        twin: arguments.twin,
+        test: arguments.test,
+        against: arguments.against,
+        train: arguments.train,
+        baselines: arguments.baselines,
+        report: arguments.report,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+    };
+    let report = watched(|progress| eval_face(&config, progress))?;
+    output::print(json, &report, eval_text)
+}
+
+fn eval_text(report: &EvalFaceReport) -> String {
+    let head = ["method", "mean mm", "95 % mm", "max mm", "normals deg", "ms", "MB"];
+    let row = |(name, m): (&String, &FaceFigures)| {
+        vec![
+            name.clone(),
+            format!("{:.3}", m.mean_mm),
+            format!("{:.3}", m.p95_mm),
+            format!("{:.2}", m.max_mm),
+            format!("{:.2}", m.normal_deg),
+            format!("{:.3}", m.ms),
+            format!("{:.2}", m.bytes as f64 / 1e6),
+        ]
+    };
+    let mut text = String::new();
+    for (set, methods) in &report.sets {
+        text += &format!("{set}\n{}\n\n", table(&head, &methods.iter().map(row).collect::<Vec<_>>()));
+    }
+    for (name, figures) in &report.spectrum {
+        let gaps = &report.gaps[name];
+        text += &format!(
+            "{name}: {:.1} % of the error's power is between neighbours; {} of {} open pairs of lips and lids stuck\n",
+            figures.high_share * 100.0,
+            gaps.stuck,
+            thousands(gaps.open as u64)
+        );
+    }
+    if let Some(page) = &report.page {
+        text += &format!("report: {}", page.display());
+    }
+    text.trim_end().to_owned()
+}
+
+/// `bench` of a face twin.
+pub fn run_bench_face(json: bool, arguments: BenchTwinArguments) -> Result<()> {
+    let BenchTwinArguments { twin, rounds, peers, training } = arguments;
+    let config = BenchTwinConfig { twin, rounds, peers, training };
+    let report = watched(|progress| bench_face(&config, progress))?;
+    output::print(json, &report, bench_text)
+}
+
+fn bench_text(report: &BenchFaceReport) -> String {
+    let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.3}"));
+    let ratio = |ours: f64, ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{:.1}", ms / ours));
+    let row = |(threads, c): (&String, &Contest)| {
+        vec![
+            format!("one pose, {threads} thread(s)"),
+            format!("{:.3}", c.understudy_ms),
+            shown(c.onnxruntime_ms),
+            ratio(c.understudy_ms, c.onnxruntime_ms),
+            shown(c.torch_ms),
+            ratio(c.understudy_ms, c.torch_ms),
+        ]
+    };
+    let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
+    let training = report.training.as_ref().map_or_else(String::new, |race| {
+        format!(
+            "\ntraining, {} networks, {} poses a step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
+            race.networks,
+            race.batch,
+            race.threads,
+            race.understudy_steps_s,
+            race.torch_steps_s,
+            race.understudy_steps_s / race.torch_steps_s
+        )
+    });
+    format!(
+        "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
+         {:.3} ms · rig itself {} ms · {} of the multiply-add peak\n16-bit weights cost {} mm · onnxruntime's vertices \
+         differ by {} mm{training}",
+        report.rig,
+        thousands(report.vertices as u64),
+        report.networks[0],
+        report.networks[1],
+        thousands(report.multiply_adds as u64),
+        report.kernel,
+        table(&head, &report.threads.iter().map(row).collect::<Vec<_>>()),
+        report.coarse_ms,
+        report.normals_ms,
+        shown(report.rig_ms),
+        report.peak_share.map_or_else(|| "-".into(), |share| format!("{:.0} %", share * 100.0)),
+        report.half_error_mm,
+        report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
+    )
+}
+
+/// `export` of a face twin.
+pub fn run_export_face(json: bool, arguments: ExportArguments) -> Result<()> {
+    let Some(output) = arguments.onnx.filter(|_| arguments.glb.is_none()) else {
+        bail!("--glb: a face twin has no skin; learn one from its dataset with 'understudy learn lbs'");
+    };
+    let report = export_face_onnx(&ExportConfig { twin: arguments.twin, output })?;
+    output::print(json, &report, |report| {
+        format!(
+            "{}: {} · input controls [{}], output vertices {:?}",
+            report.output.display(),
+            bytes(report.bytes as u64),
+            report.controls.len(),
+            report.vertices
+        )
+    })
+}
+
+/// `transfer`.
+pub fn run_transfer(json: bool, arguments: TransferArguments) -> Result<()> {
+    let TransferArguments { twin, mesh, output } = arguments;
+    let report = watched(|progress| transfer_face(&TransferConfig { twin, mesh, output }, progress))?;
+    output::print(json, &report, |report| {
+        format!(
+            "{}: {} · {} vertices instead of {}",
+            report.output.display(),
+            bytes(report.bytes as u64),
+            thousands(report.to_vertices as u64),
+            thousands(report.from_vertices as u64)
+        )
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::arguments::parse_threads;
 use crate::decompose_arguments::LearnLbsArguments;
-use crate::face_arguments::LearnFaceArguments;
+use crate::face_arguments::{LearnFaceArguments, parse_against};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -114,6 +114,9 @@ pub struct EvalArguments {
     /// wpsd100].
     #[arg(long = "baseline", value_name = "NAME")]
     pub baselines: Vec<String>,
+    /// Weigh another face twin of the same mesh beside it, under this name; can be given again.
+    #[arg(long, value_name = "NAME=FILE.twin", value_parser = parse_against)]
+    pub against: Vec<(String, PathBuf)>,
     /// Write a page with tables, histogram and heat maps into this folder.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,

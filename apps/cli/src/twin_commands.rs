@@ -1,7 +1,7 @@
 //! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::decompose_commands::run_learn_lbs;
-use crate::face_commands::run_learn_face;
+use crate::face_commands::{run_bench_face, run_eval_face, run_export_face, run_learn_face};
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::{Progress, watched};
 use crate::twin_arguments::{
@@ -9,6 +9,7 @@ use crate::twin_arguments::{
     LearnCommand,
 };
 use anyhow::Result;
+use understudy_jobs::face::is_face_twin;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, export_onnx};
@@ -70,6 +71,9 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
 
 /// `eval`.
 pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
+    if is_face_twin(&arguments.twin)? {
+        return run_eval_face(json, arguments);
+    }
     let mut config = EvalConfig {
         twin: arguments.twin,
         test: arguments.test,
@@ -117,6 +121,9 @@ fn eval_text(report: &EvalReport) -> String {
 
 /// `bench`.
 pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
+    if is_face_twin(&arguments.twin)? {
+        return run_bench_face(json, arguments);
+    }
     let BenchTwinArguments { twin, rounds, peers, training } = arguments;
     let config = BenchTwinConfig { twin, rounds, peers, training };
     let report = bench_twin(&config, &Progress::new())?;
@@ -172,6 +179,9 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
 
 /// `export`.
 pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
+    if is_face_twin(&arguments.twin)? {
+        return run_export_face(json, arguments);
+    }
     let onnx = match arguments.onnx {
         None => None,
         Some(output) => Some(export_onnx(&ExportConfig { twin: arguments.twin.clone(), output })?),

@@ -38,6 +38,11 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
+    fn float(&mut self, field: u64, value: f32) {
+        self.varint(field << 3 | 5);
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
     fn message(&mut self, field: u64, message: &Message) {
         self.bytes(field, &message.0);
     }
@@ -54,6 +59,10 @@ pub enum Attribute<'a> {
     Integer(&'a str, i64),
     /// Whole numbers.
     Integers(&'a str, &'a [i64]),
+    /// A number.
+    Float(&'a str, f32),
+    /// A word, such as a mode.
+    Text(&'a str, &'a str),
 }
 
 /// A graph under construction. Values are named in order, so the same calls give the same bytes.
@@ -138,6 +147,16 @@ impl Graph {
                     values.iter().for_each(|value| message.integer(8, *value as u64));
                     message.integer(20, 7);
                 }
+                Attribute::Float(name, value) => {
+                    message.bytes(1, name.as_bytes());
+                    message.float(2, *value);
+                    message.integer(20, 1);
+                }
+                Attribute::Text(name, value) => {
+                    message.bytes(1, name.as_bytes());
+                    message.bytes(4, value.as_bytes());
+                    message.integer(20, 3);
+                }
             }
             node.message(5, &message);
         }
@@ -197,6 +216,9 @@ mod tests {
         message.integer(1, 300);
         message.bytes(2, b"ab");
         assert_eq!(message.0, [0x08, 0xac, 0x02, 0x12, 0x02, b'a', b'b']);
+        let mut float = Message::default();
+        float.float(2, 1.0);
+        assert_eq!(float.0, [0x15, 0, 0, 0x80, 0x3f]);
         let mut negative = Message::default();
         negative.integer(3, -1i64 as u64);
         assert_eq!(negative.0.len(), 1 + 10);

@@ -53,3 +53,9 @@ pub fn open_face_twin(path: &Path) -> Result<FaceTwin, JobError> {
     let bytes = understudy_io::read_bytes(path)?;
     file::parse(&bytes).map_err(|error| JobError::unusable(path, error))
 }
+
+/// Whether a file is a face twin: one command serves all kinds of twins.
+pub fn is_face_twin(path: &Path) -> Result<bool, JobError> {
+    let bytes = understudy_io::read_bytes(path)?;
+    Ok(understudy_runtime::container::method(&bytes).as_deref() == Some(file::METHOD))
+}

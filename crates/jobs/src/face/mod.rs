@@ -1,8 +1,16 @@
 //! Face twins: learning them from datasets, weighing them, timing them, sending them into other programs
 //! and onto other meshes. One file a command; bodies have theirs in [`crate::twin`].
 
+pub mod bench;
 mod checkpoint;
 mod data;
+pub mod eval;
+mod eval_page;
+pub mod export;
+pub mod gaps;
 pub mod learn;
+mod onnx;
+pub mod spectrum;
+pub mod transfer;
 
-pub use data::open_face_twin;
+pub use data::{is_face_twin, open_face_twin};

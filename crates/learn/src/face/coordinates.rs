@@ -292,3 +292,120 @@ fn side_of(coordinates: &[Vec2], graph: &Graph, a: usize, b: usize) -> Vec2 {
     };
     (middle(a) - middle(b)).try_normalize().unwrap_or(Vec2::Y)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::regions::map_error;
+    use super::*;
+    use understudy_core::{ControlSpec, ControlSpecs, Face, Mesh, MeshParts, Random};
+
+    const SIDE: u32 = 21;
+
+    /// A sheet with a slit from column 5 to 15 in its middle row: the vertices of the slit are there twice,
+    /// in one place of the texture. `islands`: two sheets instead, one on the other in the texture.
+    fn sheet(islands: bool) -> (Mesh, Vec<bool>) {
+        let mut parts = MeshParts::default();
+        let mut lower = Vec::new();
+        let sheets = if islands { 2 } else { 1 };
+        for sheet in 0..sheets {
+            let first = sheet * SIDE * SIDE;
+            for index in 0..SIDE * SIDE {
+                let uv = Vec2::new((index % SIDE) as f32, (index / SIDE) as f32) / (SIDE - 1) as f32;
+                parts.positions.push(Vec3::new(uv.x * 10.0, uv.y * 10.0, 5.0 * sheet as f32));
+                parts.uvs.push(uv);
+                lower.push(if islands { sheet == 1 } else { index / SIDE <= SIDE / 2 });
+            }
+            for row in 0..SIDE - 1 {
+                for column in 0..SIDE - 1 {
+                    let a = first + row * SIDE + column;
+                    parts.faces.push(Face::quad(a, a + 1, a + 1 + SIDE, a + SIDE));
+                }
+            }
+        }
+        if !islands {
+            // Faces above the slit get vertices of their own.
+            let middle = SIDE / 2;
+            for column in 6..15 {
+                let old = middle * SIDE + column;
+                let new = parts.positions.len() as u32;
+                parts.positions.push(parts.positions[old as usize]);
+                parts.uvs.push(parts.uvs[old as usize]);
+                lower.push(false);
+                for face in &mut parts.faces {
+                    let above = face.corners().iter().all(|v| *v >= middle * SIDE);
+                    if above && face.corners().contains(&old) {
+                        *face = face.map(|v| if v == old { new } else { v });
+                    }
+                }
+            }
+        }
+        parts.face_uvs = parts.faces.clone();
+        (parts.build().expect("a valid mesh"), lower)
+    }
+
+    /// The mouth opens: what is below the slit goes down, fading towards its corners and the border.
+    fn open(mesh: &Mesh, lower: &[bool], islands: bool) -> (ControlSpecs, Vec<f32>, Vec<Vec3>) {
+        let specs = ControlSpecs::new(vec![ControlSpec::number("jaw", 0.0, 1.0, 0.0)]).expect("valid");
+        let (mut controls, mut vertices) = (Vec::new(), Vec::new());
+        for pose in 0..20 {
+            let jaw = Random::stream(1, pose).uniform(0.0, 1.0);
+            controls.push(jaw);
+            for (p, lower) in mesh.positions().iter().zip(lower) {
+                let along = ((p.x - 2.5) * (7.5 - p.x) / 6.25).max(0.0);
+                let down = if islands { 1.0 } else { along * (p.y / 5.0).min(1.0) };
+                vertices.push(*p - Vec3::Y * if *lower { 2.0 * jaw * down } else { 0.0 });
+            }
+        }
+        (specs, controls, vertices)
+    }
+
+    fn compare(islands: bool) -> (Layout, Layout, [f64; 2]) {
+        let (mesh, lower) = sheet(islands);
+        let (specs, controls, vertices) = open(&mesh, &lower, islands);
+        let poses = FacePoses { mesh: &mesh, specs: &specs, controls, vertices };
+        let uvs = mesh.vertex_uvs().expect("has UVs");
+        let all: Vec<u32> = (0..mesh.vertex_count() as u32).collect();
+        let layouts = [false, true].map(|cut| layout(&poses, &uvs, &all, 32, cut));
+        let errors = [0, 1].map(|i: usize| {
+            let error = map_error(&poses, &all, &layouts[i].coordinates, 32);
+            // Near the slit: elsewhere the map has no trouble.
+            let near = |v: &usize| {
+                (mesh.positions()[*v].y - 5.0).abs() < 0.1 && (3.0..7.0).contains(&mesh.positions()[*v].x)
+            };
+            let own: Vec<f64> = (0..error.len()).filter(near).map(|v| error[v]).collect();
+            (own.iter().sum::<f64>() / own.len() as f64).sqrt()
+        });
+        let [glued, cut] = layouts;
+        (glued, cut, errors)
+    }
+
+    #[test]
+    fn stuck_lips_are_pulled_apart() {
+        let (glued, cut, [before, after]) = compare(false);
+        // As the texture has it, the lips miss by half of how far the mouth opens.
+        assert!(glued.glued_before > 0 && glued.glued_after == glued.glued_before);
+        assert!(before > 0.4, "{before} cm");
+        assert!(cut.glued_after * 20 <= cut.glued_before, "{} of {}", cut.glued_after, cut.glued_before);
+        // The estimate interpolates across the slit, which a network does not have to.
+        assert!(after < 0.35 * before, "{after} of {before} cm");
+        let inside = |c: &Vec2| (0.0..=31.0).contains(&c.x) && (0.0..=31.0).contains(&c.y);
+        assert!(cut.coordinates.iter().all(inside));
+        // Far from the slit nothing moved.
+        assert!(cut.coordinates[0].distance(glued.coordinates[0]) < 0.2);
+    }
+
+    #[test]
+    fn overlapping_islands_are_put_side_by_side() {
+        let (glued, cut, [before, after]) = compare(true);
+        assert!(glued.glued_before > 0 && before > 0.4, "{before} cm");
+        assert_eq!((cut.spread_islands, cut.glued_after), (2, 0));
+        assert!(after < 0.1 * before, "{after} of {before} cm");
+    }
+
+    #[test]
+    fn points_without_extent_go_to_the_middle() {
+        assert_eq!(fill(&[Vec2::new(0.3, 0.1); 2]), [Vec2::splat(0.5); 2]);
+        assert_eq!(fill(&[Vec2::new(0.3, 0.1), Vec2::new(0.5, 0.1)])[1], Vec2::new(1.0, 0.5));
+        assert!(fill(&[]).is_empty());
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! `L = 1/n Σ ‖v_i − ṽ_i‖₁ + α 1/f Σ ‖n_i − ñ_i‖₁` over the vertices and faces that networks move.
 
-use understudy_core::{Face, Vec3};
+use understudy_core::{Face, Vec3A};
 
 /// A face as two difference vectors whose cross product is normal to it: `(v_b − v_a) × (v_d − v_c)`. Two
 /// edges of a triangle, the diagonals of a quad.
@@ -59,50 +59,66 @@ impl std::ops::AddAssign for Cost {
 
 impl Loss {
     /// The loss of one pose; `slopes` receives `share · ∂L/∂ṽ`.
-    pub fn evaluate(&self, truth: &[Vec3], now: &[Vec3], share: f32, slopes: &mut [Vec3]) -> Cost {
-        slopes.fill(Vec3::ZERO);
-        let unit = share / self.vertex_total.max(1) as f32;
+    pub fn evaluate(&self, truth: &[Vec3A], now: &[Vec3A], share: f32, slopes: &mut [Vec3A]) -> Cost {
+        slopes.fill(Vec3A::ZERO);
+        let unit = Vec3A::splat(share / self.vertex_total.max(1) as f32);
         let mut position = 0.0f64;
-        for &vertex in &self.counted {
-            let vertex = vertex as usize;
-            let miss = now[vertex] - truth[vertex];
-            position += f64::from(miss.x.abs() + miss.y.abs() + miss.z.abs());
-            slopes[vertex] = sign(miss) * unit;
+        for block in self.counted.chunks(BLOCK) {
+            let mut sum = Vec3A::ZERO;
+            for &vertex in block {
+                let vertex = vertex as usize;
+                let miss = now[vertex] - truth[vertex];
+                sum += miss.abs();
+                slopes[vertex] = sign(miss, unit);
+            }
+            position += f64::from(sum.element_sum());
         }
         let weight = self.normal_weight / self.face_total.max(1) as f32;
         let mut normal = 0.0f64;
         if self.normal_weight > 0.0 {
-            for corners in &self.faces {
-                let [a, b, c, d] = corners.map(|corner| corner as usize);
-                let wanted = (truth[b] - truth[a]).cross(truth[d] - truth[c]);
-                let (p, q) = (now[b] - now[a], now[d] - now[c]);
-                let area = p.cross(q);
-                let (long, short) = (wanted.length_squared(), area.length_squared());
-                if long < NO_AREA * NO_AREA || short < NO_AREA * NO_AREA {
-                    continue;
-                }
-                let size = short.sqrt().recip();
-                let direction = area * size;
-                let miss = direction - wanted * long.sqrt().recip();
-                normal += f64::from(miss.x.abs() + miss.y.abs() + miss.z.abs());
-                // ∂n/∂A = (1 − n nᵀ)/|A|.
-                let by_normal = sign(miss);
-                let by_area = (by_normal - direction * direction.dot(by_normal)) * (size * weight * share);
-                let (by_p, by_q) = (q.cross(by_area), by_area.cross(p));
-                slopes[b] += by_p;
-                slopes[a] -= by_p;
-                slopes[d] += by_q;
-                slopes[c] -= by_q;
+            let unit = Vec3A::splat(weight * share);
+            for block in self.faces.chunks(BLOCK) {
+                let sum: Vec3A = block.iter().map(|face| turn(face, truth, now, unit, slopes)).sum();
+                normal += f64::from(sum.element_sum());
             }
         }
         Cost { position: position / self.vertex_total.max(1) as f64, normal: normal * f64::from(weight) }
     }
 }
 
-/// `−1`, `0` or `1` a component.
-fn sign(v: Vec3) -> Vec3 {
-    let one = |x: f32| if x > 0.0 { 1.0 } else { f32::from(x >= 0.0) - 1.0 };
-    Vec3::new(one(v.x), one(v.y), one(v.z))
+/// Terms that are summed in f32 before they go to a sum in f64.
+const BLOCK: usize = 256;
+
+/// One face: `|n − ñ|` a component; adds its derivatives, `unit` included, to `slopes`.
+#[inline]
+fn turn(face: &Cross, truth: &[Vec3A], now: &[Vec3A], unit: Vec3A, slopes: &mut [Vec3A]) -> Vec3A {
+    let [a, b, c, d] = face.map(|corner| corner as usize);
+    let wanted = (truth[b] - truth[a]).cross(truth[d] - truth[c]);
+    let (p, q) = (now[b] - now[a], now[d] - now[c]);
+    let area = p.cross(q);
+    let (long, short) = (wanted.length_squared(), area.length_squared());
+    if long < NO_AREA * NO_AREA || short < NO_AREA * NO_AREA {
+        return Vec3A::ZERO;
+    }
+    let size = short.sqrt().recip();
+    let direction = area * size;
+    let miss = direction - wanted * long.sqrt().recip();
+    // ∂n/∂A = (1 − n nᵀ)/|A|.
+    let by_normal = sign(miss, unit);
+    let by_area = (by_normal - direction * direction.dot(by_normal)) * size;
+    let (by_p, by_q) = (q.cross(by_area), by_area.cross(p));
+    slopes[b] += by_p;
+    slopes[a] -= by_p;
+    slopes[d] += by_q;
+    slopes[c] -= by_q;
+    miss.abs()
+}
+
+/// `−unit`, `0` or `unit` a component.
+#[inline]
+fn sign(v: Vec3A, unit: Vec3A) -> Vec3A {
+    let below = Vec3A::select(v.cmplt(Vec3A::ZERO), -unit, Vec3A::ZERO);
+    Vec3A::select(v.cmpgt(Vec3A::ZERO), unit, below)
 }
 
 #[cfg(test)]
@@ -114,11 +130,11 @@ mod tests {
     #[test]
     fn the_derivative_meets_the_checker() {
         let mut random = Random::new(5);
-        let mut cloud = |spread: f32| -> Vec<Vec3> {
-            (0..12).map(|_| Vec3::from_array([0; 3].map(|_| random.uniform(-spread, spread)))).collect()
+        let mut cloud = |spread: f32| -> Vec<Vec3A> {
+            (0..12).map(|_| Vec3A::from_array([0; 3].map(|_| random.uniform(-spread, spread)))).collect()
         };
         let truth = cloud(2.0);
-        let now: Vec<Vec3> = truth.iter().zip(cloud(0.5)).map(|(t, n)| *t + n).collect();
+        let now: Vec<Vec3A> = truth.iter().zip(cloud(0.5)).map(|(t, n)| *t + n).collect();
         let faces = [Face::quad(0, 1, 2, 3), Face::triangle(4, 5, 6), Face::quad(3, 7, 8, 9)];
         let loss = Loss {
             faces: faces.iter().map(cross_of).collect(),
@@ -128,7 +144,7 @@ mod tests {
             face_total: 7,
         };
         let cost = |x: &[f64]| {
-            let now: Vec<DVec3> = x.chunks_exact(3).map(DVec3::from_slice).collect();
+            let now: Vec<DVec3> = x.chunks_exact(3).map(DVec3A::from_slice).collect();
             let l1 = |v: DVec3| v.abs().element_sum();
             let truth: Vec<DVec3> = truth.iter().map(|t| t.as_dvec3()).collect();
             let normal = |p: &[DVec3], f: &Face| {
@@ -144,7 +160,7 @@ mod tests {
             let normals: f64 = faces.iter().map(|f| l1(normal(&now, f) - normal(&truth, f))).sum();
             positions / 12.0 + 5.0 * normals / 7.0
         };
-        let mut slopes = vec![Vec3::ZERO; 12];
+        let mut slopes = vec![Vec3A::ZERO; 12];
         let whole = loss.evaluate(&truth, &now, 1.0, &mut slopes);
         let at: Vec<f64> = now.iter().flat_map(|p| p.as_dvec3().to_array()).collect();
         assert!((whole.total() - cost(&at)).abs() < 1e-5);
@@ -162,9 +178,9 @@ mod tests {
             vertex_total: 3,
             face_total: 1,
         };
-        let mut slopes = vec![Vec3::ZERO; 3];
-        let cost = loss.evaluate(&[Vec3::X; 3], &[Vec3::Y; 3], 1.0, &mut slopes);
+        let mut slopes = vec![Vec3A::ZERO; 3];
+        let cost = loss.evaluate(&[Vec3A::X; 3], &[Vec3A::Y; 3], 1.0, &mut slopes);
         assert!(cost.total().is_finite() && slopes.iter().all(|s| s.is_finite()));
-        assert_eq!(loss.evaluate(&[Vec3::X; 3], &[Vec3::X; 3], 1.0, &mut slopes), Cost::default());
+        assert_eq!(loss.evaluate(&[Vec3A::X; 3], &[Vec3A::X; 3], 1.0, &mut slopes), Cost::default());
     }
 }

@@ -14,12 +14,13 @@ pub mod net;
 mod plan;
 pub mod regions;
 pub mod rigid;
+mod rows;
 pub mod schedule;
 pub mod trainer;
 pub mod transfer;
 mod update;
 
-pub use plan::{Plan, SegmentKind, SegmentPlan};
+pub use plan::{Plan, SegmentKind, SegmentPlan, coarse_problem_of};
 pub use schedule::{Progress, Schedule};
 
 use serde::{Deserialize, Serialize};

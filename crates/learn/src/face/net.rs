@@ -2,10 +2,9 @@
 //!
 //! Parameters lie in one array: dense layers (weights `[out × in]` by rows, bias), then the drawing's.
 
-use super::FacePoses;
 use super::update::{Moments, Step};
-use crate::matrix::{View, multiply};
-use understudy_core::{Random, Vec2, Vec3};
+use super::{FacePoses, rows};
+use understudy_core::{Random, Vec2, Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::face::drawing::{Drawing, DrawingShape, DrawingSums, Images};
 use understudy_runtime::face::sample::{self, Look};
@@ -65,11 +64,24 @@ pub(super) struct TrainNet {
     gradient: Vec<f32>,
 }
 
-/// What one pose leaves in one network.
+/// Memory in which a network works on one pose.
 pub(super) struct PoseTape {
-    drawing: Option<(Images, Images, Vec<f32>, Vec<f32>, DrawingSums)>,
+    drawing: Option<DrawingTape>,
     pub offsets: Vec<Vec3>,
     by_offsets: Vec<Vec3>,
+}
+
+struct DrawingTape {
+    images: Images,
+    slopes: Images,
+    map: Vec<f32>,
+    by_map: Vec<f32>,
+}
+
+/// What one pose leaves for one network's step.
+pub(super) struct NetHarvest {
+    sums: Option<DrawingSums>,
+    by_numbers: Vec<f32>,
 }
 
 impl TrainNet {
@@ -128,12 +140,24 @@ impl TrainNet {
 
     /// Memory for one pose.
     pub fn tape(&self) -> PoseTape {
-        let count = self.members.len();
+        let tape = |drawing: &Drawing| DrawingTape {
+            images: drawing.images(),
+            slopes: drawing.images(),
+            map: drawing.map(),
+            by_map: drawing.map(),
+        };
+        let blank = || vec![Vec3::ZERO; self.members.len()];
         PoseTape {
-            drawing: self.drawing.as_ref().map(|(d, _)| (d.images(), d.images(), d.map(), d.map(), d.sums())),
-            offsets: vec![Vec3::ZERO; count],
-            by_offsets: vec![Vec3::ZERO; count],
+            drawing: self.drawing.as_ref().map(|(drawing, _)| tape(drawing)),
+            offsets: blank(),
+            by_offsets: blank(),
         }
+    }
+
+    /// Memory for the derivatives of one pose.
+    pub fn harvest(&self) -> NetHarvest {
+        let numbers = self.sizes[self.layers()];
+        NetHarvest { sums: self.drawing.as_ref().map(|(d, _)| d.sums()), by_numbers: vec![0.0; numbers] }
     }
 
     /// Multiply-adds of a pose, for sharing work.
@@ -175,13 +199,7 @@ impl TrainNet {
             let out = &mut after[0][..poses * next];
             let range = self.offsets[layer]..self.offsets[layer + 1];
             let (weights, bias) = self.parameters[range].split_at(size * next);
-            for row in out.chunks_exact_mut(next.max(1)) {
-                row.copy_from_slice(bias);
-            }
-            if size > 0 {
-                let source = View::new(&before[layer][..poses * size], poses, size);
-                multiply(out, 1.0, source, View::new(weights, next, size).transposed());
-            }
+            rows::forward(out, weights, bias, &before[layer], poses, size);
             if rectified {
                 out.iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { *x * LEAK });
             }
@@ -196,7 +214,7 @@ impl TrainNet {
         let size = self.sizes[self.layers()];
         let numbers = &self.outputs[self.layers()][pose * size..(pose + 1) * size];
         match (&self.drawing, &mut tape.drawing) {
-            (Some((drawing, looks)), Some((images, _, map, ..))) => {
+            (Some((drawing, looks)), Some(DrawingTape { images, map, .. })) => {
                 drawing.fill_first(numbers, images);
                 drawing.forward(kernel, images, map);
                 let shape = drawing.shape();
@@ -211,33 +229,35 @@ impl TrainNet {
         }
     }
 
-    /// From derivatives by the problem's vertices to those by the drawing's parameters, which stay in the
-    /// tape, and by the dense layers' outputs.
-    pub fn undraw(&self, kernel: Kernel, by_vertices: &[Vec3], tape: &mut PoseTape, by_numbers: &mut [f32]) {
+    /// From derivatives by the problem's vertices to those by the drawing's parameters and by the dense
+    /// layers' outputs.
+    pub fn undraw(
+        &self,
+        kernel: Kernel,
+        by_vertices: &[Vec3A],
+        tape: &mut PoseTape,
+        harvest: &mut NetHarvest,
+    ) {
         for (slope, member) in tape.by_offsets.iter_mut().zip(&self.members) {
-            *slope = by_vertices[*member as usize] * self.spec.unit;
+            *slope = (by_vertices[*member as usize] * self.spec.unit).into();
         }
-        match (&self.drawing, &mut tape.drawing) {
-            (Some((drawing, looks)), Some((images, slopes, _, by_map, sums))) => {
+        match (&self.drawing, &mut tape.drawing, &mut harvest.sums) {
+            (Some((drawing, looks)), Some(tape_of_drawing), Some(sums)) => {
+                let DrawingTape { images, slopes, by_map, .. } = tape_of_drawing;
                 let shape = drawing.shape();
                 by_map.fill(0.0);
                 sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, looks, by_map);
                 drawing.backward(kernel, images, by_map, slopes);
                 sums.clear();
                 drawing.accumulate(kernel, images, by_map, slopes, sums);
-                drawing.take_first(slopes, by_numbers);
+                drawing.take_first(slopes, &mut harvest.by_numbers);
             }
             _ => {
-                for (slope, three) in tape.by_offsets.iter().zip(by_numbers.chunks_exact_mut(3)) {
+                for (slope, three) in tape.by_offsets.iter().zip(harvest.by_numbers.chunks_exact_mut(3)) {
                     three.copy_from_slice(&slope.to_array());
                 }
             }
         }
-    }
-
-    /// Numbers that the dense layers give a pose.
-    pub fn numbers(&self) -> usize {
-        self.sizes[self.layers()]
     }
 
     /// Before the poses of a batch are collected.
@@ -248,11 +268,11 @@ impl TrainNet {
     }
 
     /// Takes over what one pose of the batch left behind; sums depend on the order.
-    pub fn collect(&mut self, pose: usize, tape: &PoseTape, by_numbers: &[f32]) {
-        let size = by_numbers.len();
+    pub fn collect(&mut self, pose: usize, harvest: &NetHarvest) {
+        let size = harvest.by_numbers.len();
         let slopes = self.slopes.last_mut().expect("there are layers");
-        slopes[pose * size..(pose + 1) * size].copy_from_slice(by_numbers);
-        if let (Some(sums), Some((.., own))) = (&mut self.sums, &tape.drawing) {
+        slopes[pose * size..(pose + 1) * size].copy_from_slice(&harvest.by_numbers);
+        if let (Some(sums), Some(own)) = (&mut self.sums, &harvest.sums) {
             sums.add(own);
         }
     }
@@ -270,7 +290,7 @@ impl TrainNet {
             if layer > 0 {
                 let earlier = &mut before[layer][..poses * size];
                 let weights = &self.parameters[start..start + size * next];
-                multiply(earlier, 0.0, View::new(delta, poses, next), View::new(weights, next, size));
+                rows::backward(earlier, weights, delta, poses, next, size);
                 for (d, y) in earlier.iter_mut().zip(&self.outputs[layer]) {
                     *d *= if *y > 0.0 { 1.0 } else { LEAK };
                 }

@@ -232,6 +232,37 @@ impl Plan {
     }
 }
 
+/// The coarse networks of a finished twin as a problem of their own: what a race of training runs on.
+pub fn coarse_problem_of<'a>(
+    twin: &FaceParts,
+    poses: &'a FacePoses<'a>,
+    normal_weight: f32,
+) -> (Problem<'a>, Vec<NetSpec>) {
+    let spec = |net: &NetParts| NetSpec {
+        name: net.name.clone(),
+        stage: net.stage,
+        vertices: net.vertices.clone(),
+        inputs: net.inputs.clone(),
+        mean: net.mean.clone(),
+        scale: net.scale.clone(),
+        unit: 1.0,
+        kind: match &net.map {
+            Some(map) => NetKind::Map { shape: map.shape, coordinates: map.coordinates.clone() },
+            None => NetKind::Dense,
+        },
+    };
+    let coarse = twin.nets.iter().filter(|net| net.stage == Stage::Coarse);
+    let specs: Vec<NetSpec> = coarse.map(spec).collect();
+    let mut moved = vec![false; poses.mesh.vertex_count()];
+    specs.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
+    let learned = |face: &&understudy_core::Face| face.corners().iter().all(|v| moved[*v as usize]);
+    let faces: Vec<Cross> = poses.mesh.faces().iter().filter(learned).map(cross_of).collect();
+    let counted: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
+    let loss = Loss { vertex_total: counted.len(), face_total: faces.len(), faces, counted, normal_weight };
+    let members = (0..moved.len() as u32).collect();
+    (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss }, specs)
+}
+
 /// One network: what it sees, where its vertices look.
 fn specify(
     poses: &FacePoses<'_>,
@@ -298,14 +329,15 @@ fn sort_segments(poses: &FacePoses<'_>, settings: &FaceSettings) -> (Vec<Segment
             spread_islands: 0,
         });
     }
-    // What is rigid but can follow nobody (an eye that looks around) needs a network after all; its
-    // vertices may then be followed by others.
+    // What is rigid but can follow nobody (an eye that looks around, gums inside a mouth) needs a network
+    // after all, and its vertices may then be followed by others: the largest first, since teeth will
+    // follow gums but gums no single tooth.
     loop {
         let free = |s: &usize| segments[*s].kind != SegmentKind::Rigid;
         let candidates: Vec<u32> =
             (0..names.len()).filter(free).flat_map(|s| members[s].iter().copied()).collect();
         let mut parts = Vec::new();
-        let mut lost = false;
+        let mut lost: Option<usize> = None;
         for segment in 0..names.len() {
             if segments[segment].kind == SegmentKind::Rigid {
                 let (own, error) =
@@ -313,14 +345,14 @@ fn sort_segments(poses: &FacePoses<'_>, settings: &FaceSettings) -> (Vec<Segment
                 segments[segment].follow_mm = Some(error * 10.0);
                 if error < tolerance && own.follows.len() >= 3 {
                     parts.push(own);
-                } else {
-                    segments[segment].kind = SegmentKind::Network;
-                    lost = true;
+                } else if lost.is_none_or(|largest| members[segment].len() > members[largest].len()) {
+                    lost = Some(segment);
                 }
             }
         }
-        if !lost {
-            return (segments, parts);
+        match lost {
+            None => return (segments, parts),
+            Some(segment) => segments[segment].kind = SegmentKind::Network,
         }
     }
 }

@@ -55,16 +55,25 @@ pub fn follow(
     let misses: Vec<f64> = candidates.par_iter().map(miss).collect();
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|a, b| misses[*a].total_cmp(&misses[*b]).then(a.cmp(b)));
-    let follows = choose(rest, vertices, candidates, &order, &misses, count);
-    let parts = RigidParts { name: name.into(), vertices: vertices.to_vec(), follows };
-    let error = error_of(poses, &chosen, &parts);
-    (parts, error)
+    let plain: Vec<u32> = order.iter().take(count).map(|place| candidates[*place]).collect();
+    let apart = spread(rest, vertices, candidates, &order, &misses, count);
+    let [plain, apart] = [plain, apart].map(|follows| {
+        let parts = RigidParts { name: name.into(), vertices: vertices.to_vec(), follows };
+        let error = error_of(poses, &chosen, &parts);
+        (parts, error)
+    });
+    if apart.1 <= WORTH_MORE * plain.1 + NEGLIGIBLE { apart } else { plain }
 }
+
+/// Vertices that lie apart are preferred while they miss by at most so many times as much as the best ten …
+const WORTH_MORE: f64 = 1.5;
+/// … or by no more than this, cm.
+const NEGLIGIBLE: f64 = 0.005;
 
 /// The best ones, but not all in one spot: neighbours share their errors, and a motion told by a patch of
 /// a few millimetres turns with its noise. Among the vertices that are nearly as good as the best, those
 /// are taken that lie farthest apart.
-fn choose(
+fn spread(
     rest: &[Vec3],
     vertices: &[u32],
     candidates: &[u32],

@@ -1,13 +1,14 @@
 //! All networks of a stage trained together, since the loss looks across the borders of segments. A step
-//! is five rounds of tasks on a few threads; every sum has a fixed order, so that the number of threads
-//! leaves no trace. Start at [`Trainer::step`].
+//! is three rounds of tasks on a few threads: dense layers a network, then all that one pose needs a pose,
+//! then the step a network. Every sum has a fixed order, so that the number of threads leaves no trace.
+//! Start at [`Trainer::step`].
 
 use super::loss::{Cost, Loss};
-use super::net::{NetSpec, PoseTape, TrainNet};
+use super::net::{NetHarvest, NetSpec, PoseTape, TrainNet};
 use super::update::Step;
 use super::{FaceLearnError, FacePoses};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use understudy_core::Vec3;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use understudy_core::{Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::face::NetParts;
 use understudy_runtime::workers::Workers;
@@ -31,12 +32,21 @@ impl Problem<'_> {
     }
 }
 
-/// One pose of the batch.
-struct Row {
-    truth: Vec<Vec3>,
-    now: Vec<Vec3>,
-    slopes: Vec<Vec3>,
+/// The memory in which one pose at a time is worked on: all its networks stay near each other in the cache.
+struct Desk {
+    tapes: Vec<PoseTape>,
+    truth: Vec<Vec3A>,
+    now: Vec<Vec3A>,
+    slopes: Vec<Vec3A>,
+}
+
+/// What a pose leaves for the step.
+struct Harvest {
     cost: Cost,
+    /// Where the vertices were put; only filled for predictions.
+    predicted: Vec<Vec3>,
+    /// Derivatives a network.
+    nets: Vec<NetHarvest>,
 }
 
 /// Networks, their memory and the threads.
@@ -46,13 +56,22 @@ pub struct Trainer<'a> {
     kernel: Kernel,
     batch: usize,
     nets: Vec<RwLock<TrainNet>>,
-    /// Of network `n` and pose `b` at `n · batch + b`.
-    tapes: Vec<Mutex<PoseTape>>,
-    /// Derivatives by dense outputs, like the tapes.
-    by_numbers: Vec<Mutex<Vec<f32>>>,
-    rows: Vec<RwLock<Row>>,
+    /// As many as threads; which pose is worked on where leaves no trace.
+    desks: Vec<Mutex<Desk>>,
+    harvests: Vec<Mutex<Harvest>>,
     /// Networks, the heaviest first.
     order: Vec<usize>,
+}
+
+/// What a pose is worked on for.
+#[derive(Clone, Copy)]
+enum Then<'w> {
+    /// Its cost.
+    Measure,
+    /// Its cost and all derivatives.
+    Learn,
+    /// Where some of the vertices are.
+    Predict(&'w [u32]),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -87,13 +106,18 @@ impl<'a> Trainer<'a> {
             let seed = seed.wrapping_mul(0x9e37_79b9).wrapping_add(index as u64 + 1);
             nets.push(TrainNet::new(spec, members, hidden, batch, seed));
         }
-        let tapes = nets.iter().flat_map(|net| (0..batch).map(|_| Mutex::new(net.tape()))).collect();
-        let by_numbers =
-            nets.iter().flat_map(|net| (0..batch).map(|_| Mutex::new(vec![0.0; net.numbers()]))).collect();
         let count = problem.members.len();
-        let blank = || vec![Vec3::ZERO; count];
-        let row =
-            |_| RwLock::new(Row { truth: blank(), now: blank(), slopes: blank(), cost: Cost::default() });
+        let blank = || vec![Vec3A::ZERO; count];
+        let desk = |_| {
+            let tapes = nets.iter().map(TrainNet::tape).collect();
+            Mutex::new(Desk { tapes, truth: blank(), now: blank(), slopes: blank() })
+        };
+        let harvest = |_| {
+            let nets = nets.iter().map(TrainNet::harvest).collect();
+            Mutex::new(Harvest { cost: Cost::default(), predicted: Vec::new(), nets })
+        };
+        let desks = (0..threads.clamp(1, batch)).map(desk).collect();
+        let harvests = (0..batch).map(harvest).collect();
         let mut order: Vec<usize> = (0..nets.len()).collect();
         order.sort_by_key(|net| (std::cmp::Reverse(nets[*net].work()), *net));
         let workers =
@@ -103,9 +127,8 @@ impl<'a> Trainer<'a> {
             kernel: Kernel::detect(),
             batch,
             nets: nets.into_iter().map(RwLock::new).collect(),
-            tapes,
-            by_numbers,
-            rows: (0..batch).map(row).collect(),
+            desks,
+            harvests,
             order,
             problem,
         })
@@ -116,43 +139,60 @@ impl<'a> Trainer<'a> {
         self.nets.iter().map(|net| read(net).work()).sum()
     }
 
-    fn tape(&self, net: usize, pose: usize) -> &Mutex<PoseTape> {
-        &self.tapes[net * self.batch + pose]
+    /// A free desk: there are as many as threads.
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        loop {
+            for desk in &self.desks {
+                match desk.try_lock() {
+                    Ok(guard) => return guard,
+                    Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) => {}
+                }
+            }
+            std::hint::spin_loop();
+        }
     }
 
-    /// Networks draw and vertices move, for at most a batch of poses.
-    fn forward(&self, poses: &[usize]) {
-        let count = poses.len();
+    /// Networks draw and vertices move, for at most a batch of poses; then what `then` wants of them.
+    fn work(&self, poses: &[usize], then: Then<'_>) {
         self.workers.run(self.nets.len(), &|task| {
             write(&self.nets[self.order[task]]).begin(self.problem.poses, poses);
         });
-        self.workers.run(self.nets.len() * count, &|task| {
-            let (net, pose) = (self.order[task / count], task % count);
-            read(&self.nets[net]).draw(self.kernel, pose, &mut lock(self.tape(net, pose)));
-        });
-        self.workers.run(count, &|pose| {
-            let mut row = write(&self.rows[pose]);
-            let row = &mut *row;
-            row.now.copy_from_slice(self.problem.base_of(poses[pose]));
-            for (index, net) in self.nets.iter().enumerate() {
-                let tape = lock(self.tape(index, pose));
-                for (offset, member) in tape.offsets.iter().zip(&read(net).members) {
-                    row.now[*member as usize] += *offset;
+        self.workers.run(poses.len(), &|task| {
+            let mut desk = self.desk();
+            let Desk { tapes, truth, now, slopes } = &mut *desk;
+            let mut harvest = lock(&self.harvests[task]);
+            let base = self.problem.base_of(poses[task]);
+            now.iter_mut().zip(base).for_each(|(now, base)| *now = (*base).into());
+            for (net, tape) in self.nets.iter().zip(tapes.iter_mut()) {
+                let net = read(net);
+                net.draw(self.kernel, task, tape);
+                for (offset, member) in tape.offsets.iter().zip(&net.members) {
+                    now[*member as usize] += Vec3A::from(*offset);
                 }
             }
-            let truth = self.problem.poses.vertices_of(poses[pose]);
-            for (slot, vertex) in row.truth.iter_mut().zip(&self.problem.members) {
-                *slot = truth[*vertex as usize];
+            if let Then::Predict(wanted) = then {
+                harvest.predicted.clear();
+                harvest.predicted.extend(wanted.iter().map(|member| Vec3::from(now[*member as usize])));
+                return;
             }
-            let share = 1.0 / count as f32;
-            row.cost = self.problem.loss.evaluate(&row.truth, &row.now, share, &mut row.slopes);
+            let vertices = self.problem.poses.vertices_of(poses[task]);
+            for (slot, vertex) in truth.iter_mut().zip(&self.problem.members) {
+                *slot = vertices[*vertex as usize].into();
+            }
+            harvest.cost = self.problem.loss.evaluate(truth, now, 1.0 / poses.len() as f32, slopes);
+            if let Then::Learn = then {
+                for ((net, tape), own) in self.nets.iter().zip(tapes).zip(&mut harvest.nets) {
+                    read(net).undraw(self.kernel, slopes, tape, own);
+                }
+            }
         });
     }
 
     fn cost(&self, count: usize) -> Cost {
         let mut sum = Cost::default();
-        for row in &self.rows[..count] {
-            sum += read(row).cost;
+        for harvest in &self.harvests[..count] {
+            sum += lock(harvest).cost;
         }
         Cost { position: sum.position / count as f64, normal: sum.normal / count as f64 }
     }
@@ -163,22 +203,15 @@ impl<'a> Trainer<'a> {
     /// When there are more poses than a batch, or none.
     pub fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
         assert!(!poses.is_empty() && poses.len() <= self.batch, "a batch of poses");
-        self.forward(poses);
+        self.work(poses, Then::Learn);
         let count = poses.len();
-        self.workers.run(self.nets.len() * count, &|task| {
-            let (net, pose) = (self.order[task / count], task % count);
-            let (row, mut tape) = (read(&self.rows[pose]), lock(self.tape(net, pose)));
-            let mut by_numbers = lock(&self.by_numbers[net * self.batch + pose]);
-            read(&self.nets[net]).undraw(self.kernel, &row.slopes, &mut tape, &mut by_numbers);
-        });
         let step = Step::new(number, rate);
         self.workers.run(self.nets.len(), &|task| {
             let index = self.order[task];
             let mut net = write(&self.nets[index]);
             net.clear();
             for pose in 0..count {
-                let by_numbers = lock(&self.by_numbers[index * self.batch + pose]);
-                net.collect(pose, &lock(self.tape(index, pose)), &by_numbers);
+                net.collect(pose, &lock(&self.harvests[pose]).nets[index]);
             }
             net.finish(count, step);
         });
@@ -189,7 +222,7 @@ impl<'a> Trainer<'a> {
     pub fn measure(&self, poses: &[usize]) -> Cost {
         let mut sum = Cost::default();
         for batch in poses.chunks(self.batch) {
-            self.forward(batch);
+            self.work(batch, Then::Measure);
             let cost = self.cost(batch.len());
             sum += Cost {
                 position: cost.position * batch.len() as f64,
@@ -219,10 +252,9 @@ impl<'a> Trainer<'a> {
         let all: Vec<usize> = (0..self.problem.poses.len()).collect();
         let mut out = Vec::with_capacity(all.len() * wanted.len());
         for batch in all.chunks(self.batch) {
-            self.forward(batch);
-            for row in &self.rows[..batch.len()] {
-                let row = read(row);
-                out.extend(wanted.iter().map(|member| row.now[*member as usize]));
+            self.work(batch, Then::Predict(wanted));
+            for harvest in &self.harvests[..batch.len()] {
+                out.extend_from_slice(&lock(harvest).predicted);
             }
             if !watch(out.len() / wanted.len().max(1)) {
                 return Err(FaceLearnError::Stopped);

@@ -5,6 +5,7 @@
 //! parity of the output pixel: with kernel rows `k₀ k₁ k₂`, even output rows see `k₀` above and `k₁ + k₂`
 //! at their own row, odd ones `k₀ + k₁` and then `k₂` below; columns alike. That is 4/9 of the work.
 
+use super::point::Point;
 use super::stencil::{After, Places, Stencil, stride};
 use crate::dense::Kernel;
 use serde::{Deserialize, Serialize};
@@ -99,10 +100,7 @@ pub struct Drawing {
     stages: Vec<Stage>,
     /// Pixels of the map that are drawn: where their features stand, and where the map has them.
     seen: Vec<[u32; 2]>,
-    /// `[outputs][stride(hidden)]`.
-    point: Vec<f32>,
-    /// `[outputs]`.
-    point_bias: Vec<f32>,
+    point: Point,
 }
 
 /// Images of one pass: `images[0]` is the first, `images[s + 1]` the output of stage `s`.
@@ -140,8 +138,7 @@ impl Drawing {
             stages.push(doubling(&shape, convolution, &mut wanted));
         }
         stages.reverse();
-        let (point, point_bias) = (vec![0.0; shape.outputs * hidden], vec![0.0; shape.outputs]);
-        Self { shape, slope, stages, seen: drawn, point, point_bias }
+        Self { shape, slope, stages, seen: drawn, point: Point::new(shape.outputs, hidden) }
     }
 
     /// Its sizes.
@@ -153,7 +150,7 @@ impl Drawing {
     pub fn multiply_adds(&self) -> usize {
         let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
         let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
-        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.len()
+        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.weights.len()
     }
 
     /// Images for one pass, zero.
@@ -197,9 +194,9 @@ impl Drawing {
         }
         let lanes = stride(hidden);
         for (row, weights) in rest[..self.shape.outputs * hidden].chunks_exact(hidden).enumerate() {
-            self.point[row * lanes..row * lanes + hidden].copy_from_slice(weights);
+            self.point.weights[row * lanes..row * lanes + hidden].copy_from_slice(weights);
         }
-        self.point_bias.copy_from_slice(&rest[self.shape.outputs * hidden..]);
+        self.point.bias.copy_from_slice(&rest[self.shape.outputs * hidden..]);
     }
 
     /// Puts dense numbers `[side][side][channels]` into the first image.
@@ -231,37 +228,15 @@ impl Drawing {
             }
         }
         let features = images.0.last().expect("there are images");
-        let (outputs, wide) = (self.shape.outputs, map_stride(self.shape.outputs));
-        for &[from, to] in &self.seen {
-            let own = &features[from as usize..];
-            let out = &mut map[to as usize..to as usize + wide];
-            for (output, slot) in out[..outputs].iter_mut().enumerate() {
-                *slot = self.point_bias[output] + dot(self.point_row(output), own);
-            }
-        }
-    }
-
-    fn point_row(&self, output: usize) -> &[f32] {
-        let lanes = stride(self.shape.hidden);
-        &self.point[output * lanes..(output + 1) * lanes]
+        self.point.forward(kernel, &self.seen, features, map);
     }
 
     /// From derivatives by the map to derivatives by the first image. `slopes`: images of derivatives, zero
     /// at pixels that this drawing does not see (as [`Drawing::images`] gives them).
     pub fn backward(&self, kernel: Kernel, images: &Images, by_map: &[f32], slopes: &mut Images) {
-        let lanes = stride(self.shape.hidden);
-        let (features, last) =
-            (images.0.last().expect("there are images"), slopes.0.last_mut().expect("as many slopes"));
-        for &[from, to] in &self.seen {
-            let out = &mut last[from as usize..from as usize + lanes];
-            out.fill(0.0);
-            for output in 0..self.shape.outputs {
-                let slope = by_map[to as usize + output];
-                out.iter_mut().zip(self.point_row(output)).for_each(|(sum, w)| *sum += w * slope);
-            }
-            let own = &features[from as usize..from as usize + lanes];
-            out.iter_mut().zip(own).for_each(|(d, y)| *d *= if *y > 0.0 { 1.0 } else { self.slope });
-        }
+        let features = images.0.last().expect("there are images");
+        let last = slopes.0.last_mut().expect("as many slopes");
+        self.point.backward(kernel, &self.seen, self.slope, features, by_map, last);
         for (index, stage) in self.stages.iter().enumerate().rev() {
             let (before, after) = slopes.0.split_at_mut(index + 1);
             let (stencil, places) = &stage.backward;
@@ -291,15 +266,7 @@ impl Drawing {
             }
         }
         let features = images.0.last().expect("there are images");
-        let lanes = stride(self.shape.hidden);
-        for &[from, to] in &self.seen {
-            let own = &features[from as usize..from as usize + lanes];
-            for (output, row) in sums.point.chunks_exact_mut(lanes).enumerate() {
-                let slope = by_map[to as usize + output];
-                row.iter_mut().zip(own).for_each(|(sum, y)| *sum += y * slope);
-                sums.point_bias[output] += slope;
-            }
-        }
+        self.point.accumulate(kernel, &self.seen, features, by_map, &mut sums.point);
     }
 
     /// Sums for [`Drawing::accumulate`], zero.
@@ -308,8 +275,7 @@ impl Drawing {
         let zero = |(s, _): &(Stencil, Places)| (vec![0.0; s.weights().len()], vec![0.0; s.outputs()]);
         DrawingSums {
             stencils: stencils.map(zero).collect(),
-            point: vec![0.0; self.point.len()],
-            point_bias: vec![0.0; self.point_bias.len()],
+            point: Point::new(self.shape.outputs, stride(self.shape.hidden)),
         }
     }
 
@@ -346,10 +312,10 @@ impl Drawing {
         }
         let lanes = stride(hidden);
         let (weights, bias) = rest.split_at_mut(self.shape.outputs * hidden);
-        for (row, own) in weights.chunks_exact_mut(hidden).zip(sums.point.chunks_exact(lanes)) {
+        for (row, own) in weights.chunks_exact_mut(hidden).zip(sums.point.weights.chunks_exact(lanes)) {
             row.copy_from_slice(&own[..hidden]);
         }
-        bias.copy_from_slice(&sums.point_bias);
+        bias.copy_from_slice(&sums.point.bias);
     }
 }
 
@@ -358,14 +324,13 @@ impl Drawing {
 pub struct DrawingSums {
     /// Weights and bias of every stencil, stage by stage.
     stencils: Vec<(Vec<f32>, Vec<f32>)>,
-    point: Vec<f32>,
-    point_bias: Vec<f32>,
+    point: Point,
 }
 
 impl DrawingSums {
     fn arrays(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
         let stencils = self.stencils.iter_mut().flat_map(|(weights, bias)| [weights, bias]);
-        stencils.chain([&mut self.point, &mut self.point_bias])
+        stencils.chain([&mut self.point.weights, &mut self.point.bias])
     }
 
     /// Back to zero.
@@ -376,20 +341,11 @@ impl DrawingSums {
     /// Adds other sums of the same drawing.
     pub fn add(&mut self, other: &Self) {
         let others = other.stencils.iter().flat_map(|(weights, bias)| [weights, bias]);
-        let others = others.chain([&other.point, &other.point_bias]);
+        let others = others.chain([&other.point.weights, &other.point.bias]);
         for (own, other) in self.arrays().zip(others) {
             own.iter_mut().zip(other).for_each(|(a, b)| *a += b);
         }
     }
-}
-
-/// Sixteen products at a time: the compiler makes vector code of it.
-fn dot(weights: &[f32], values: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 8];
-    for (w, v) in weights.as_chunks::<8>().0.iter().zip(values.as_chunks::<8>().0) {
-        sums.iter_mut().zip(w.iter().zip(v)).for_each(|(sum, (w, v))| *sum += w * v);
-    }
-    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
 }
 
 /// Kernel rows (or columns) that an output of a parity sees through its first and second tap.

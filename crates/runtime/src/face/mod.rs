@@ -12,6 +12,7 @@ mod evaluate;
 pub mod file;
 pub mod frame;
 mod gradient;
+mod point;
 pub mod rigid;
 pub mod sample;
 pub mod stencil;

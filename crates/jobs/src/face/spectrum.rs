@@ -1,0 +1,136 @@
+//! How an error is spread over the frequencies of a mesh: smooth errors are slow bulges, noise is where
+//! neighbours disagree. By the kernel polynomial method, without a single eigenvector.
+//!
+//! With `s = D^½ e` and the normalised Laplacian `L = 1 − D^-½ A D^-½` (eigenvalues `λ` from 0, constant, to
+//! 2, neighbours opposed), the power of `s` near `λ` follows from the moments `μ_m = ⟨s, T_m(L − 1) s⟩` of
+//! Chebyshev polynomials, damped by Jackson's kernel (Weiße et al. 2006).
+
+use understudy_core::{Adjacency, Vec3};
+
+/// Bands of equal width in λ.
+pub const BANDS: usize = 20;
+/// Polynomials: twice as fine as the bands.
+const MOMENTS: usize = 48;
+
+/// Sums the power of errors, pose by pose.
+#[derive(Debug, Clone)]
+pub struct Spectrum {
+    /// `1/√degree`, zero for a vertex without neighbours.
+    scale: Vec<f32>,
+    moments: [f64; MOMENTS],
+    poses: usize,
+    vertices: usize,
+}
+
+impl Spectrum {
+    /// For a mesh.
+    pub fn new(adjacency: &Adjacency) -> Self {
+        let count = adjacency.vertex_count();
+        let scale = |v: usize| match adjacency.neighbours(v).len() {
+            0 => 0.0,
+            degree => (degree as f32).sqrt().recip(),
+        };
+        Self { scale: (0..count).map(scale).collect(), moments: [0.0; MOMENTS], poses: 0, vertices: count }
+    }
+
+    /// Adds the error of one pose, cm.
+    pub fn add(&mut self, adjacency: &Adjacency, error: &[Vec3]) {
+        let start: Vec<Vec3> = error
+            .iter()
+            .zip(&self.scale)
+            .map(|(e, scale)| if *scale > 0.0 { *e / *scale } else { Vec3::ZERO })
+            .collect();
+        let dot = |a: &[Vec3], b: &[Vec3]| a.iter().zip(b).map(|(a, b)| f64::from(a.dot(*b))).sum::<f64>();
+        // L − 1 = −D^-½ A D^-½.
+        let apply = |x: &[Vec3]| -> Vec<Vec3> {
+            let one = |v: usize| {
+                let near = adjacency.neighbours(v).iter();
+                let sum: Vec3 = near.map(|n| x[*n as usize] * self.scale[*n as usize]).sum();
+                -sum * self.scale[v]
+            };
+            (0..x.len()).map(one).collect()
+        };
+        let mut before = start.clone();
+        let mut now = apply(&start);
+        self.moments[0] += dot(&start, &start);
+        self.moments[1] += dot(&start, &now);
+        for moment in 2..MOMENTS {
+            let next: Vec<Vec3> = apply(&now).iter().zip(&before).map(|(a, b)| *a * 2.0 - *b).collect();
+            before = std::mem::replace(&mut now, next);
+            self.moments[moment] += dot(&start, &now);
+        }
+        self.poses += 1;
+    }
+
+    /// Mean power a vertex and pose in every band, cm² times the number of neighbours; low λ first.
+    pub fn bands(&self) -> [f64; BANDS] {
+        let jackson = |m: usize| {
+            let n = MOMENTS as f64 + 1.0;
+            let angle = std::f64::consts::PI / n;
+            let m = m as f64;
+            ((n - m) * (m * angle).cos() + (m * angle).sin() / angle.tan()) / n
+        };
+        // x = λ − 1 = cos θ runs down while θ runs up.
+        let theta = |band: usize| (2.0 * band as f64 / BANDS as f64 - 1.0).clamp(-1.0, 1.0).acos();
+        let share = 1.0 / (self.poses.max(1) * self.vertices.max(1)) as f64;
+        let mut out = [0.0; BANDS];
+        for (band, power) in out.iter_mut().enumerate() {
+            let (high, low) = (theta(band), theta(band + 1));
+            let mut sum = self.moments[0] * (high - low);
+            for m in 1..MOMENTS {
+                let wave = ((m as f64 * high).sin() - (m as f64 * low).sin()) / m as f64;
+                sum += 2.0 * jackson(m) * self.moments[m] * wave;
+            }
+            *power = (sum / std::f64::consts::PI * share).max(0.0);
+        }
+        out
+    }
+
+    /// Share of the power above the middle, where neighbours disagree rather than agree.
+    pub fn high_share(&self) -> f64 {
+        let bands = self.bands();
+        let whole: f64 = bands.iter().sum();
+        if whole > 0.0 { bands[BANDS / 2..].iter().sum::<f64>() / whole } else { 0.0 }
+    }
+}
+
+/// The λ in the middle of a band.
+pub fn frequency(band: usize) -> f64 {
+    2.0 * (band as f64 + 0.5) / BANDS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::{Face, Random};
+
+    #[test]
+    fn smooth_errors_are_low_noise_is_spread_and_checkers_are_high() {
+        let side = 24u32;
+        let mut faces = Vec::new();
+        for row in 0..side - 1 {
+            for column in 0..side - 1 {
+                let a = row * side + column;
+                faces.push(Face::quad(a, a + 1, a + 1 + side, a + side));
+            }
+        }
+        let adjacency = Adjacency::from_faces((side * side) as usize, &faces);
+        let spectrum = |error: &dyn Fn(u32) -> f32| {
+            let mut spectrum = Spectrum::new(&adjacency);
+            let field: Vec<Vec3> = (0..side * side).map(|v| Vec3::splat(error(v))).collect();
+            spectrum.add(&adjacency, &field);
+            spectrum
+        };
+        let smooth = spectrum(&|v| (v as f32 / (side * side) as f32).sin() + 1.0);
+        assert!(smooth.high_share() < 0.01 && smooth.bands()[0] > 0.9 * smooth.bands().iter().sum::<f64>());
+        let checkers = spectrum(&|v| if (v / side + v % side) % 2 == 0 { 1.0 } else { -1.0 });
+        assert!(checkers.high_share() > 0.99, "{}", checkers.high_share());
+        let noise = spectrum(&|v| Random::stream(1, u64::from(v)).normal() as f32);
+        assert!((0.35..0.65).contains(&noise.high_share()), "{}", noise.high_share());
+        // All power is somewhere.
+        let power: f64 = noise.bands().iter().sum();
+        let moment = noise.moments[0] / f64::from(side * side);
+        assert!((power - moment).abs() < 0.02 * moment, "{power} {moment}");
+        assert_eq!(spectrum(&|_| 0.0).high_share(), 0.0);
+    }
+}

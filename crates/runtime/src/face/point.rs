@@ -1,0 +1,251 @@
+//! The 1×1 convolution at the end of a drawing: sixteen features of a pixel to its offset, and back.
+//! Sums over few numbers for many pixels; general loops first, the usual size in AVX2 below.
+
+use super::stencil::{LANES, fast};
+use crate::dense::Kernel;
+
+/// Where a pixel's features and its place in the map are.
+pub(super) type Pixel = [u32; 2];
+
+/// Weights `[outputs][lanes]` and bias of the convolution.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Point {
+    pub weights: Vec<f32>,
+    pub bias: Vec<f32>,
+    lanes: usize,
+}
+
+impl Point {
+    /// Zero.
+    pub fn new(outputs: usize, lanes: usize) -> Self {
+        Self { weights: vec![0.0; outputs * lanes], bias: vec![0.0; outputs], lanes }
+    }
+
+    fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    fn usual(&self, kernel: Kernel) -> bool {
+        fast(kernel) && self.lanes == LANES && self.outputs() == 3
+    }
+
+    fn check(&self, pixels: &[Pixel], features: usize, map: usize) {
+        let fits =
+            |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs() <= map;
+        assert!(pixels.iter().all(fits), "pixels lie in the images");
+    }
+
+    /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c]`.
+    pub fn forward(&self, kernel: Kernel, pixels: &[Pixel], features: &[f32], map: &mut [f32]) {
+        self.check(pixels, features.len(), map.len());
+        #[cfg(target_arch = "x86_64")]
+        if self.usual(kernel) {
+            // SAFETY: the instructions are there, sizes are the usual ones, and pixels were checked.
+            return unsafe { avx2::forward(self, pixels, features, map) };
+        }
+        let _ = self.usual(kernel);
+        for &[from, to] in pixels {
+            let own = &features[from as usize..from as usize + self.lanes];
+            for (output, row) in self.weights.chunks_exact(self.lanes).enumerate() {
+                let sum: f32 = row.iter().zip(own).map(|(w, v)| w * v).sum();
+                map[to as usize + output] = self.bias[output] + sum;
+            }
+        }
+    }
+
+    /// `slopes[a + c] = (Σ_o w[o][c] · by_map[b + o]) · f′`, where `f′` is one or `slope` by the sign of the
+    /// feature.
+    pub fn backward(
+        &self,
+        kernel: Kernel,
+        pixels: &[Pixel],
+        slope: f32,
+        features: &[f32],
+        by_map: &[f32],
+        slopes: &mut [f32],
+    ) {
+        self.check(pixels, features.len().min(slopes.len()), by_map.len());
+        #[cfg(target_arch = "x86_64")]
+        if self.usual(kernel) {
+            // SAFETY: as in `forward`.
+            return unsafe { avx2::backward(self, pixels, slope, features, by_map, slopes) };
+        }
+        let _ = kernel;
+        for &[from, to] in pixels {
+            let range = from as usize..from as usize + self.lanes;
+            let out = &mut slopes[range.clone()];
+            out.fill(0.0);
+            for (output, row) in self.weights.chunks_exact(self.lanes).enumerate() {
+                let by = by_map[to as usize + output];
+                out.iter_mut().zip(row).for_each(|(sum, w)| *sum += w * by);
+            }
+            let own = &features[range];
+            out.iter_mut().zip(own).for_each(|(d, y)| *d *= if *y > 0.0 { 1.0 } else { slope });
+        }
+    }
+
+    /// Adds the derivatives by weights and bias to `sums`.
+    pub fn accumulate(
+        &self,
+        kernel: Kernel,
+        pixels: &[Pixel],
+        features: &[f32],
+        by_map: &[f32],
+        sums: &mut Point,
+    ) {
+        self.check(pixels, features.len(), by_map.len());
+        assert!(sums.weights.len() == self.weights.len(), "same shapes");
+        #[cfg(target_arch = "x86_64")]
+        if self.usual(kernel) {
+            // SAFETY: as in `forward`.
+            return unsafe { avx2::accumulate(pixels, features, by_map, sums) };
+        }
+        let _ = kernel;
+        for &[from, to] in pixels {
+            let own = &features[from as usize..from as usize + self.lanes];
+            for (output, row) in sums.weights.chunks_exact_mut(self.lanes).enumerate() {
+                let by = by_map[to as usize + output];
+                row.iter_mut().zip(own).for_each(|(sum, y)| *sum += y * by);
+                sums.bias[output] += by;
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    //! Sixteen features, three outputs.
+
+    use super::{LANES, Pixel, Point};
+    use std::arch::x86_64::*;
+
+    /// The weights in registers.
+    ///
+    /// # Safety
+    /// The machine has AVX2; the point has the usual sizes.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn load(point: &Point) -> [[__m256; 2]; 3] {
+        // SAFETY: three rows of sixteen weights.
+        let row = |output: usize| unsafe {
+            let start = point.weights.as_ptr().add(output * LANES);
+            [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))]
+        };
+        [row(0), row(1), row(2)]
+    }
+
+    /// # Safety
+    /// The machine has AVX2 and FMA; sizes are the usual ones; pixels lie in both images.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn forward(point: &Point, pixels: &[Pixel], features: &[f32], map: &mut [f32]) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let weights = load(point);
+            for &[from, to] in pixels {
+                let start = features.as_ptr().add(from as usize);
+                let own = [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))];
+                let sum = |w: [__m256; 2]| _mm256_fmadd_ps(w[1], own[1], _mm256_mul_ps(w[0], own[0]));
+                let (x, y, z) = (sum(weights[0]), sum(weights[1]), sum(weights[2]));
+                let both = _mm256_hadd_ps(_mm256_hadd_ps(x, y), _mm256_hadd_ps(z, z));
+                let low = _mm256_castps256_ps128(both);
+                let all = _mm_add_ps(low, _mm256_extractf128_ps::<1>(both));
+                let mut three = [0.0f32; 4];
+                _mm_storeu_ps(three.as_mut_ptr(), all);
+                let out = map.as_mut_ptr().add(to as usize);
+                for output in 0..3 {
+                    *out.add(output) = three[output] + point.bias[output];
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`forward`], for all three images.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn backward(
+        point: &Point,
+        pixels: &[Pixel],
+        slope: f32,
+        features: &[f32],
+        by_map: &[f32],
+        slopes: &mut [f32],
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let weights = load(point);
+            let leak = _mm256_set1_ps(slope);
+            for &[from, to] in pixels {
+                let by = by_map.as_ptr().add(to as usize);
+                let three = [0, 1, 2].map(|output| _mm256_broadcast_ss(&*by.add(output)));
+                for half in 0..2 {
+                    let sum = _mm256_mul_ps(weights[0][half], three[0]);
+                    let sum = _mm256_fmadd_ps(weights[1][half], three[1], sum);
+                    let sum = _mm256_fmadd_ps(weights[2][half], three[2], sum);
+                    let before = _mm256_loadu_ps(features.as_ptr().add(from as usize + half * 8));
+                    let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(before, _mm256_setzero_ps());
+                    let result = _mm256_blendv_ps(_mm256_mul_ps(sum, leak), sum, positive);
+                    _mm256_storeu_ps(slopes.as_mut_ptr().add(from as usize + half * 8), result);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`forward`]; the sums have the usual sizes.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn accumulate(pixels: &[Pixel], features: &[f32], by_map: &[f32], sums: &mut Point) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let mut totals = load(sums);
+            let mut bias = [sums.bias[0], sums.bias[1], sums.bias[2]];
+            for &[from, to] in pixels {
+                let start = features.as_ptr().add(from as usize);
+                let own = [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))];
+                for output in 0..3 {
+                    let by = by_map.get_unchecked(to as usize + output);
+                    bias[output] += by;
+                    let by = _mm256_broadcast_ss(by);
+                    for half in 0..2 {
+                        totals[output][half] = _mm256_fmadd_ps(own[half], by, totals[output][half]);
+                    }
+                }
+            }
+            sums.bias.copy_from_slice(&bias);
+            for output in 0..3 {
+                for half in 0..2 {
+                    let place = sums.weights.as_mut_ptr().add(output * LANES + half * 8);
+                    _mm256_storeu_ps(place, totals[output][half]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::Random;
+
+    #[test]
+    fn the_fast_kernel_matches_the_loops() {
+        let mut random = Random::new(6);
+        let mut draw = |count: usize| -> Vec<f32> { (0..count).map(|_| random.uniform(-1.0, 1.0)).collect() };
+        for count in [0usize, 1, 9] {
+            let mut point = Point::new(3, LANES);
+            (point.weights, point.bias) = (draw(3 * LANES), draw(3));
+            let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
+            let (features, by_map) = (draw(count * LANES), draw(count * 4));
+            let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
+                let mut map = vec![0.0; count * 4];
+                point.forward(kernel, &pixels, &features, &mut map);
+                let mut slopes = vec![0.0; count * LANES];
+                point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes);
+                let mut sums = Point::new(3, LANES);
+                sums.bias[1] = 1.0;
+                point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
+                [map, slopes, sums.weights, sums.bias].concat()
+            });
+            assert!(results[0].iter().zip(&results[1]).all(|(a, b)| (a - b).abs() < 1e-5), "{count}");
+        }
+    }
+}
