@@ -10,17 +10,18 @@
 use understudy_io::Dim::Any;
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
-use understudy_io::{blendshape_npz, bvh, dataset, gltf, live_link, obj, real};
+use understudy_io::{blendshape_npz, bvh, dataset, gltf, live_link, mesh_sequence, obj, real};
 
 /// Runs a reader on bytes and tells whether it accepted them.
 pub type Run = fn(&[u8]) -> bool;
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Run); 9] = [
+pub const TARGETS: [(&str, Run); 10] = [
     ("gltf", gltf),
     ("obj", obj),
     ("npz", npz),
     ("blendshape_npz", blendshape_npz),
+    ("mesh_sequence", mesh_sequence),
     ("real", real),
     ("safetensors", safetensors),
     ("dataset", dataset),
@@ -85,6 +86,13 @@ fn npz_once(bytes: &[u8]) -> bool {
         read &= any.contains(&true);
     }
     read
+}
+
+/// An animated mesh.
+pub fn mesh_sequence(bytes: &[u8]) -> bool {
+    // The reader has no writer of its own: not to panic is all it must do.
+    let _ = mesh_sequence::parse(with_right_checksums(bytes));
+    mesh_sequence::parse(bytes.to_vec()).is_ok()
 }
 
 /// A blendshape rig.

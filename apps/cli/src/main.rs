@@ -3,6 +3,8 @@
 
 mod arguments;
 mod commands;
+mod decompose_arguments;
+mod decompose_commands;
 mod face_arguments;
 mod face_commands;
 mod info_text;

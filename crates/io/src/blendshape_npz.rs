@@ -86,7 +86,8 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
     Ok(BlendshapeFile { mesh, rig, conversion })
 }
 
-fn conversion(npz: &NpzReader, given: Option<f32>) -> Result<Conversion, ParseError> {
+/// The unit of an archive: given, or what its `unit_cm` says, or centimetres.
+pub(crate) fn conversion(npz: &NpzReader, given: Option<f32>) -> Result<Conversion, ParseError> {
     let (scale, reason) = match given {
         Some(scale) => (scale, "given by the caller"),
         None if npz.contains("unit_cm") => {

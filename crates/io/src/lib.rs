@@ -11,6 +11,7 @@ pub mod dataset;
 mod error;
 pub mod gltf;
 pub mod live_link;
+pub mod mesh_sequence;
 pub mod npz;
 pub mod obj;
 pub mod onnx;

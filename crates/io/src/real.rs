@@ -45,7 +45,7 @@ pub struct RealFace {
     pub conversion: Conversion,
 }
 
-fn vectors(data: &[f32], scale: f32) -> Vec<Vec3> {
+pub(crate) fn vectors(data: &[f32], scale: f32) -> Vec<Vec3> {
     data.chunks_exact(3).map(|v| Vec3::new(v[0], v[1], v[2]) * scale).collect()
 }
 

@@ -8,6 +8,7 @@ pub mod bench_inverse;
 pub mod bench_sampling;
 pub mod characters;
 pub mod convert;
+pub mod decompose;
 pub mod demo;
 mod error;
 pub mod face;

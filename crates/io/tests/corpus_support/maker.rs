@@ -18,7 +18,8 @@ type Sample = (&'static str, &'static str, Vec<u8>);
 
 /// The whole corpus.
 pub fn all() -> Vec<Sample> {
-    [gltf(), texts(), npz(), blendshapes(), real(), tensors(), datasets(), motion(), captures()].concat()
+    [gltf(), texts(), npz(), blendshapes(), sequences(), real(), tensors(), datasets(), motion(), captures()]
+        .concat()
 }
 
 fn mesh() -> Mesh {
@@ -246,6 +247,26 @@ fn blendshapes() -> Vec<Sample> {
         ("blendshape_npz", "bad-face.npz", bare(&[0, 1, 3], &[0.5; 9], &[1, 3, 3])),
         ("blendshape_npz", "bad-nan.npz", bare(&[0, 1, 2], &[f32::NAN; 9], &[1, 3, 3])),
         ("blendshape_npz", "bad-truncated.npz", good[..good.len() / 2].to_vec()),
+    ]
+}
+
+fn sequences() -> Vec<Sample> {
+    let sequence = |faces: &[i32], positions: &[f32], frames: usize| {
+        let mut npz = NpzWriter::new();
+        npz.f32("vertices", &[frames, 3, 3], positions).i32("faces", &[1, 3], faces).f32(
+            "rate",
+            &[],
+            &[24.0],
+        );
+        npz.finish().expect("valid arrays")
+    };
+    let numbers: Vec<f32> = (0..18).map(|i| i as f32 * 0.5).collect();
+    let good = sequence(&[0, 1, 2], &numbers, 2);
+    vec![
+        ("mesh_sequence", "bad-face.npz", sequence(&[0, 1, 3], &numbers, 2)),
+        ("mesh_sequence", "bad-empty.npz", sequence(&[0, 1, 2], &[], 0)),
+        ("mesh_sequence", "bad-truncated.npz", good[..good.len() / 2].to_vec()),
+        ("mesh_sequence", "good-two-frames.npz", good),
     ]
 }
 

@@ -170,7 +170,8 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
 fn horn() -> ([f32; 9 * 16], [f32; 16 * 9]) {
     let mut to_horn = [0.0; 9 * 16];
     // (entry of the 4×4 matrix, entries of the covariance with their signs).
-    let entries: [(usize, usize, [(usize, f32); 3]); 10] = [
+    type Entry = (usize, usize, [(usize, f32); 3]);
+    let entries: [Entry; 10] = [
         (0, 0, [(0, 1.0), (4, 1.0), (8, 1.0)]),
         (0, 1, [(7, 1.0), (5, -1.0), (0, 0.0)]),
         (0, 2, [(2, 1.0), (6, -1.0), (0, 0.0)]),

@@ -123,7 +123,7 @@ mod tests {
         };
         let smooth = spectrum(&|v| (v as f32 / (side * side) as f32).sin() + 1.0);
         assert!(smooth.high_share() < 0.01 && smooth.bands()[0] > 0.9 * smooth.bands().iter().sum::<f64>());
-        let checkers = spectrum(&|v| if (v / side + v % side) % 2 == 0 { 1.0 } else { -1.0 });
+        let checkers = spectrum(&|v| if (v / side + v % side).is_multiple_of(2) { 1.0 } else { -1.0 });
         assert!(checkers.high_share() > 0.99, "{}", checkers.high_share());
         let noise = spectrum(&|v| Random::stream(1, u64::from(v)).normal() as f32);
         assert!((0.35..0.65).contains(&noise.high_share()), "{}", noise.high_share());

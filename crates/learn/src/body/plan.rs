@@ -328,7 +328,9 @@ impl Plan {
         let power = scores.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>() / poses.len() as f64;
         let unit = (power / count as f64).sqrt().max(1e-9);
         scores.iter_mut().for_each(|s| *s = (f64::from(*s) / unit) as f32);
-        let per_vertex = |validation: f64| validation * unit / (spoken as f64).sqrt();
+        // Stretched lengths count as what they are: the squares of all factors stand for the vertices.
+        let squares: f64 = stretch.iter().map(|factor| f64::from(*factor).powi(2)).sum::<f64>() / 3.0;
+        let per_vertex = |validation: f64| validation * unit / squares.sqrt();
         let mut best: Option<(Net, TrainReport, usize)> = None;
         for &hidden in &settings.widths {
             let sizes = [inputs.len(), hidden, hidden, count];

@@ -16,8 +16,10 @@ const RECENT: usize = 4;
 const RESTLESS: f64 = 0.005;
 /// Iterations that a bone gets to prove its new place.
 const TRIAL: usize = 4;
+/// Places that are tried for one bone before the next bone is.
+const PLACES: usize = 2;
 /// Trials in a row that may fail before the places are taken for good.
-const PATIENCE: usize = 3;
+const PATIENCE: usize = 4;
 
 /// Weights and bones on their way.
 #[derive(Clone)]
@@ -80,7 +82,7 @@ impl<'a> Search<'a> {
 
     /// Iterates until nothing gains.
     pub fn descend(&mut self, watch: &mut impl FnMut(DecompositionProgress) -> bool) -> Stop {
-        let mut failures = 0;
+        let mut failed = Vec::new();
         let mut momentum = Momentum::default();
         loop {
             if self.iteration >= self.settings.iterations {
@@ -103,10 +105,10 @@ impl<'a> Search<'a> {
             }
             let gain = self.recent_gain();
             let restless = gain < RESTLESS && self.settings.bones > 1;
-            if restless && failures < PATIENCE && self.iteration + TRIAL <= self.settings.iterations {
-                match self.try_elsewhere(failures, watch) {
-                    Trial::Better => (failures, momentum) = (0, Momentum::default()),
-                    Trial::Worse => failures += 1,
+            if restless && failed.len() < PATIENCE && self.iteration + TRIAL <= self.settings.iterations {
+                match self.try_elsewhere(&mut failed, watch) {
+                    Trial::Better => momentum = Momentum::default(),
+                    Trial::Worse => {}
                     Trial::Asked => return Stop::Asked,
                 }
             } else if gain < self.settings.tolerance {
@@ -133,17 +135,24 @@ impl<'a> Search<'a> {
     /// lowers the error.
     fn try_elsewhere(
         &mut self,
-        failures: usize,
+        failed: &mut Vec<usize>,
         watch: &mut impl FnMut(DecompositionProgress) -> bool,
     ) -> Trial {
         let weights::Review { losses, costs } = weights::review(self.animation, &self.state);
         let mut by_loss: Vec<usize> = (0..self.state.bones).collect();
         by_loss.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]).then(a.cmp(b)));
-        let worst = (0..costs.len()).max_by(|a, b| costs[*a].total_cmp(&costs[*b]).then(b.cmp(a)));
-        // After a failure the next bone is tried.
-        let bone = by_loss[failures % by_loss.len()];
+        // After a failure another place is tried, away from those that failed, and then another bone.
+        let rest = &self.animation.rest;
+        let away = |vertex: usize| {
+            let distances = failed.iter().map(|other| rest[*other].distance_squared(rest[vertex]));
+            distances.fold(f64::INFINITY, f64::min).min(f64::MAX)
+        };
+        let scores: Vec<f64> = (0..costs.len()).map(|vertex| costs[vertex] * away(vertex)).collect();
+        let worst = (0..costs.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
+        let seed = worst.expect("at least one vertex");
+        let bone = by_loss[failed.len() / PLACES % by_loss.len()];
         let mut state = self.state.clone();
-        clusters::reinsert(self.animation, &mut state, bone, worst.expect("at least one vertex"));
+        clusters::reinsert(self.animation, &mut state, bone, seed);
         let mut energy = self.energy;
         for _step in 0..TRIAL {
             energy = self.alternate(&mut state, energy);
@@ -156,8 +165,10 @@ impl<'a> Search<'a> {
             (self.state, self.energy) = (state, energy);
             self.moved_bones += 1;
             self.history.push(self.animation.rmse(self.energy));
+            failed.clear();
             return Trial::Better;
         }
+        failed.push(seed);
         Trial::Worse
     }
 

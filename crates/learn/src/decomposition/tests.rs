@@ -94,7 +94,7 @@ fn assert_laws(result: &Decomposed, frames: &[Vec<Vec3>], settings: &Decompositi
 
 #[test]
 fn a_skinned_animation_is_found_again() {
-    let truth = skinned(4, 41, 40, 2);
+    let truth = skinned(4, 41, 40, 8);
     let settings = DecompositionSettings { bones: 4, iterations: 300, tolerance: 1e-6, ..Default::default() };
     let result = run(&truth.rest, &truth.frames, &settings);
     assert_laws(&result, &truth.frames, &settings);
@@ -106,7 +106,7 @@ fn a_skinned_animation_is_found_again() {
 
 #[test]
 fn a_pose_that_it_has_not_seen_is_followed() {
-    let truth = skinned(4, 41, 60, 2);
+    let truth = skinned(4, 41, 60, 8);
     let settings = DecompositionSettings { bones: 4, iterations: 300, tolerance: 1e-6, ..Default::default() };
     let skin =
         DecomposedSkin::fit("lbs4", &truth.rest, &views(&truth.frames[..40]), &settings).expect("good input");

@@ -45,13 +45,13 @@ pub fn layout(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32], side: usize
     let (glued_before, mut glued_after, mut spread_islands) = (pairs.len(), pairs.len(), 0);
     if cut && glued_before > 0 {
         // Islands that lie on each other cannot be pulled apart: they get places of their own.
-        if pairs.iter().any(|(a, b)| graph.island[*a] != graph.island[*b]) {
-            if let Some((moved, count)) = spread(&own, &graph, &pairs) {
-                let placed: Vec<Vec2> = fill(&moved).iter().map(|c| *c * scale).collect();
-                let count_now = glued(&placed).len();
-                if count_now < glued_after {
-                    (coordinates, spread_islands, glued_after) = (placed, count, count_now);
-                }
+        if pairs.iter().any(|(a, b)| graph.island[*a] != graph.island[*b])
+            && let Some((moved, count)) = spread(&own, &graph, &pairs)
+        {
+            let placed: Vec<Vec2> = fill(&moved).iter().map(|c| *c * scale).collect();
+            let count_now = glued(&placed).len();
+            if count_now < glued_after {
+                (coordinates, spread_islands, glued_after) = (placed, count, count_now);
             }
         }
         if glued_after > 0 {

@@ -144,7 +144,7 @@ mod tests {
             face_total: 7,
         };
         let cost = |x: &[f64]| {
-            let now: Vec<DVec3> = x.chunks_exact(3).map(DVec3A::from_slice).collect();
+            let now: Vec<DVec3> = x.chunks_exact(3).map(DVec3::from_slice).collect();
             let l1 = |v: DVec3| v.abs().element_sum();
             let truth: Vec<DVec3> = truth.iter().map(|t| t.as_dvec3()).collect();
             let normal = |p: &[DVec3], f: &Face| {

@@ -228,12 +228,41 @@ pub fn elbow(costs: &[f64]) -> usize {
     best + 1
 }
 
-/// The regions of a mesh. `width`: that of the texture, whose quarter is the side of a region's square.
+/// The regions of a mesh, at most `most`. `width`: that of the texture, whose quarter is the side of a
+/// region's square. The elbow says how many at least; the paper leaves it at that, but where the error is
+/// spread over more of the face, squares are added until they hold a fixed share of it.
 pub fn find(points: &[Weighted], most: usize, width: f32) -> Vec<Region> {
     let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k).1).collect();
-    let (centres, _) = cluster(points, elbow(&costs));
-    let half = width / 8.0;
-    let mut members: Vec<Vec<&Weighted>> = vec![Vec::new(); centres.len()];
+    let whole: f64 = points.iter().map(|p| p.weight).sum();
+    let mut best = Vec::new();
+    for k in elbow(&costs)..=most {
+        let members = assign(points, &cluster(points, k).0, width / 8.0);
+        let held: f64 = members.iter().flat_map(|(_, own)| own.iter().map(|p| p.weight)).sum();
+        best = members;
+        if held >= COVERAGE * whole {
+            break;
+        }
+    }
+    let region = |((segment, centre), members): ((usize, Vec2), Vec<&Weighted>)| Region {
+        segment,
+        centre,
+        vertices: members.iter().map(|p| p.vertex).collect(),
+    };
+    best.into_iter().filter(|(_, members)| members.len() >= FEWEST).map(region).collect()
+}
+
+/// Share of the error that regions should hold.
+const COVERAGE: f64 = 0.8;
+/// Fewer vertices are not worth a network.
+const FEWEST: usize = 4;
+
+/// Every point within a square of half side `half` about a centre of its segment goes to the nearest one.
+fn assign<'a>(
+    points: &'a [Weighted],
+    centres: &[(usize, Vec2)],
+    half: f32,
+) -> Vec<((usize, Vec2), Vec<&'a Weighted>)> {
+    let mut out: Vec<((usize, Vec2), Vec<&Weighted>)> = centres.iter().map(|c| (*c, Vec::new())).collect();
     for point in points {
         let inside = |(_, (segment, centre)): &(usize, &(usize, Vec2))| {
             *segment == point.segment && (point.uv - *centre).abs().max_element() <= half
@@ -243,15 +272,10 @@ pub fn find(points: &[Weighted], most: usize, width: f32) -> Vec<Region> {
             distance(a.1.1).total_cmp(&distance(b.1.1)).then(a.0.cmp(&b.0))
         });
         if let Some((owner, _)) = nearest {
-            members[owner].push(point);
+            out[owner].1.push(point);
         }
     }
-    let region = |(members, (segment, centre)): (Vec<&Weighted>, (usize, Vec2))| Region {
-        segment,
-        centre,
-        vertices: members.iter().map(|p| p.vertex).collect(),
-    };
-    members.into_iter().zip(centres).filter(|(m, _)| m.len() >= 4).map(region).collect()
+    out
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ pub fn run(
         if !cost.is_finite() {
             return Err(FaceLearnError::Diverged { step: progress.steps });
         }
-        if progress.steps_at_rate % schedule.check_every == 0 || progress.steps_at_rate == cap {
+        if progress.steps_at_rate.is_multiple_of(schedule.check_every) || progress.steps_at_rate == cap {
             let loss = trainer.measure(validation).total() as f32;
             if loss < progress.best {
                 progress.best = loss;

@@ -1,0 +1,253 @@
+//! A face twin from end to end at a small budget, on a face made by formulas: learned, stopped and
+//! continued, weighed, exported, transferred; and everything about a dataset that can be wrong.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use understudy_core::{
+    ControlSpec, ControlSpecs, Controls, Face, GlobalPose, Mesh, MeshParts, Quat, Random, Segments, Vec2,
+    Vec3,
+};
+use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
+use understudy_jobs::face::eval::{EvalFaceConfig, eval_face};
+use understudy_jobs::face::export::export_face_onnx;
+use understudy_jobs::face::learn::{LearnFaceConfig, learn_face};
+use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
+use understudy_jobs::face::{is_face_twin, open_face_twin};
+use understudy_jobs::twin::export::ExportConfig;
+use understudy_jobs::{Event, JobError, Silent, Watch};
+use understudy_learn::face::Schedule;
+
+const SIDE: u32 = 12;
+
+/// A sheet of skin with a slit across its middle, and a tooth behind it.
+fn mesh() -> Mesh {
+    let mut parts = MeshParts::default();
+    for index in 0..SIDE * SIDE {
+        let uv = Vec2::new((index % SIDE) as f32, (index / SIDE) as f32) / (SIDE - 1) as f32;
+        parts.positions.push(Vec3::new(uv.x * 10.0, uv.y * 10.0, (uv.x * 3.0).sin()));
+        parts.uvs.push(uv * 0.8);
+    }
+    for row in 0..SIDE - 1 {
+        for column in 0..SIDE - 1 {
+            let a = row * SIDE + column;
+            parts.faces.push(Face::quad(a, a + 1, a + 1 + SIDE, a + SIDE));
+        }
+    }
+    let middle = SIDE / 2;
+    for column in 3..SIDE - 3 {
+        let (old, new) = (middle * SIDE + column, parts.positions.len() as u32);
+        parts.positions.push(parts.positions[old as usize]);
+        parts.uvs.push(parts.uvs[old as usize]);
+        for face in &mut parts.faces {
+            if face.corners().iter().all(|v| *v >= middle * SIDE) && face.corners().contains(&old) {
+                *face = face.map(|v| if v == old { new } else { v });
+            }
+        }
+    }
+    let tooth = parts.positions.len() as u32;
+    for corner in 0..8u32 {
+        let at = Vec3::new((corner & 1) as f32, (corner >> 1 & 1) as f32, (corner >> 2) as f32);
+        parts.positions.push(Vec3::new(4.5, 8.0, -2.0) + at);
+        parts.uvs.push(Vec2::new(0.9 + 0.05 * at.x, 0.9 + 0.04 * (at.y + 0.5 * at.z)));
+    }
+    for quad in [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]] {
+        let [a, b, c, d] = quad.map(|corner| tooth + corner);
+        parts.faces.push(Face::quad(a, b, c, d));
+    }
+    let of_vertex = (0..parts.positions.len() as u32).map(|v| u32::from(v >= tooth)).collect();
+    parts.segments = Segments { names: vec!["skin".into(), "tooth".into()], of_vertex };
+    parts.face_uvs = parts.faces.clone();
+    parts.build().expect("a valid mesh")
+}
+
+fn specs() -> ControlSpecs {
+    let names = ["open", "bulge", "wrinkle", "nod"];
+    ControlSpecs::new(names.map(|name| ControlSpec::number(name, 0.0, 1.0, 0.0)).to_vec()).expect("valid")
+}
+
+/// The slit opens, a bulge and a wrinkle come up, and everything nods.
+fn pose(mesh: &Mesh, c: &[f32]) -> Vec<Vec3> {
+    let (names, middle) = (mesh.segments(), SIDE / 2 * SIDE);
+    let nod = Quat::from_rotation_x(0.3 * c[3]);
+    let one = |(vertex, p): (usize, &Vec3)| {
+        let mut q = *p;
+        if names.of_vertex[vertex] == 0 {
+            let lower = p.y < 5.0 || (vertex as u32) / SIDE == middle / SIDE;
+            let along = ((p.x - 2.0) * (8.0 - p.x) / 9.0).max(0.0);
+            if lower && (vertex as u32) < SIDE * SIDE {
+                q.y -= 1.5 * c[0] * along * (p.y / 5.0).min(1.0);
+            }
+            let bump = |x: f32, y: f32, r: f32| (-((p.x - x).powi(2) + (p.y - y).powi(2)) / (r * r)).exp();
+            q.z += 0.8 * c[1] * bump(3.0, 2.5, 2.0) + 0.1 * c[2] * (p.x * 3.0).sin() * bump(5.0, 8.0, 2.0);
+        }
+        nod * q
+    };
+    mesh.positions().iter().enumerate().map(one).collect()
+}
+
+fn record(folder: &Path, mesh: &Mesh, poses: usize, seed: u64) {
+    let header = DatasetHeader {
+        rig: "no such rig".into(),
+        method: "uniform".into(),
+        seed,
+        settings: Default::default(),
+        controls: specs(),
+        poses,
+        chunk_size: poses,
+    };
+    let rest = DatasetRest { mesh: mesh.clone(), skeleton: None, weights: None };
+    let writer = DatasetWriter::create(folder, &header, &rest).expect("an empty folder");
+    let mut chunk = Chunk::with_capacity(writer.shape(), poses);
+    for index in 0..poses {
+        let mut random = Random::stream(seed, index as u64);
+        let controls = Controls((0..4).map(|_| random.uniform(0.0, 1.0)).collect());
+        let vertices = pose(mesh, &controls.0);
+        chunk.push(&controls, &GlobalPose(vec![]), &vertices).expect("fits");
+    }
+    writer.write_chunk(0, &chunk).expect("can be written");
+    writer.finish().expect("all chunks are there");
+}
+
+fn config(folder: &Path, output: &str, threads: usize) -> LearnFaceConfig {
+    let (data, output) = (folder.join("train"), folder.join(output));
+    let mut config = LearnFaceConfig { data, output, threads, ..LearnFaceConfig::default() };
+    let brief = |caps: Vec<usize>| Schedule { caps, check_every: 20, ..Schedule::default() };
+    config.settings.hidden = 32;
+    config.settings.coarse = brief(vec![260, 40, 10]);
+    config.settings.refinement = brief(vec![80, 20, 5]);
+    config.settings.most_regions = 3;
+    config
+}
+
+/// Says stop once training has made some steps.
+struct StopAfter(AtomicUsize, usize);
+
+impl Watch for StopAfter {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Started { what, .. } = event
+            && what.starts_with("training")
+        {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn should_stop(&self) -> bool {
+        // Asked once a step while training.
+        self.0.load(Ordering::SeqCst) > 0 && self.0.fetch_add(1, Ordering::SeqCst) > self.1
+    }
+}
+
+#[test]
+fn a_face_twin_from_end_to_end() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    let mesh = mesh();
+    record(&folder.join("train"), &mesh, 240, 1);
+    record(&folder.join("test"), &mesh, 30, 99);
+
+    let report = learn_face(&config(folder, "one.twin", 1), &Silent).expect("a twin is learned");
+    assert!(!report.inputs_probed && report.frame.is_some(), "{:?}", report.frame);
+    assert!(report.segments.iter().any(|s| s.name == "tooth" && s.follow_mm.is_some()));
+    assert!(report.segments[0].glued[0] > 0 && report.segments[0].glued[1] * 4 < report.segments[0].glued[0]);
+    assert!(report.coarse.steps_per_second.is_some());
+    assert!(!folder.join("one.twin.parts").exists(), "checkpoints stay behind");
+
+    // Stopped and continued, on another number of threads: the same bytes.
+    let stopped = learn_face(&config(folder, "two.twin", 2), &StopAfter(AtomicUsize::new(0), 50));
+    assert!(matches!(stopped, Err(JobError::Stopped)));
+    assert!(folder.join("two.twin.parts").exists() && !folder.join("two.twin").exists());
+    learn_face(&config(folder, "two.twin", 2), &Silent).expect("goes on");
+    let bytes = |name: &str| std::fs::read(folder.join(name)).expect("was written");
+    assert!(bytes("one.twin") == bytes("two.twin"), "threads or a stop changed the twin");
+    assert!(is_face_twin(&folder.join("one.twin")).expect("a file"));
+
+    let mut dense = config(folder, "dense.twin", 1);
+    dense.settings.dense = true;
+    learn_face(&dense, &Silent).expect("the baseline is learned");
+    let weigh = EvalFaceConfig {
+        twin: folder.join("one.twin"),
+        test: vec![folder.join("test")],
+        against: vec![("dense".into(), folder.join("dense.twin"))],
+        train: Some(folder.join("train")),
+        baselines: vec!["lbs4".into()],
+        report: Some(folder.join("report")),
+        command: "understudy eval".into(),
+    };
+    let figures = eval_face(&weigh, &Silent).expect("the twin is weighed");
+    assert_eq!(figures.methods.keys().collect::<Vec<_>>(), ["coarse", "dense", "lbs4", "twin"]);
+    let twin = &figures.methods["twin"];
+    // The head nods by up to three centimetres; a few hundred steps leave a few percent of that.
+    assert!(twin.mean_mm < 1.5 && twin.normal_deg < 10.0, "{twin:?}");
+    let tooth = figures.segments.iter().find(|s| s.name == "tooth").expect("a segment");
+    assert!(tooth.kind == "rigid" && tooth.bends_mm.is_some_and(|mm| mm < 1e-2), "{tooth:?}");
+    assert!(figures.spectrum["twin"].high_share < 0.5);
+    let gaps = figures.gaps["twin"];
+    assert!(gaps.pairs > 0 && gaps.open > 0, "{gaps:?}");
+    assert!(gaps.stuck * 10 < gaps.open, "lips are stuck: {gaps:?}");
+    assert!(figures.page.is_some_and(|page| page.exists()));
+
+    let onnx = ExportConfig { twin: folder.join("one.twin"), output: folder.join("one.onnx") };
+    let exported = export_face_onnx(&onnx).expect("the graph is written");
+    assert_eq!((exported.bytes, exported.controls.len()), (bytes("one.onnx").len(), 4));
+
+    understudy_io::obj::write(&folder.join("same.obj"), &mesh).expect("can be written");
+    let to_obj = |twin: &str, mesh: &str| TransferConfig {
+        twin: folder.join(twin),
+        mesh: folder.join(mesh),
+        output: folder.join("moved.twin"),
+    };
+    let moved = transfer_face(&to_obj("one.twin", "same.obj"), &Silent).expect("the same texture");
+    assert_eq!((moved.to_vertices, moved.outside), (mesh.vertex_count(), 0));
+    open_face_twin(&folder.join("moved.twin")).expect("a twin");
+    assert!(transfer_face(&to_obj("dense.twin", "same.obj"), &Silent).is_err(), "dense twins know one mesh");
+}
+
+#[test]
+fn bad_datasets_are_named() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    let learn = |mesh: &Mesh, poses: usize, name: &str| {
+        record(&folder.join(name).join("train"), mesh, poses, 1);
+        let mut config = config(&folder.join(name), "out.twin", 1);
+        config.settings.coarse.caps = vec![3, 1, 1];
+        config.settings.refinement.caps = vec![2, 1, 1];
+        (learn_face(&config, &Silent), config.output)
+    };
+    let message = |result: Result<_, JobError>| {
+        let error = result.map(|_| ()).expect_err("not a dataset for a twin");
+        assert!(error.is_bad_input(), "{error}");
+        error.to_string()
+    };
+    assert!(message(learn(&mesh(), 1, "one").0).contains("1 poses"));
+    let mut bare = mesh().into_parts();
+    (bare.uvs, bare.face_uvs) = (vec![], vec![]);
+    assert!(message(learn(&bare.build().expect("valid"), 20, "bare").0).contains("texture coordinates"));
+
+    // A segment of two vertices, and one of none.
+    let mut tiny = mesh().into_parts();
+    tiny.segments.names.extend(["pair".into(), "nobody".into()]);
+    tiny.segments.of_vertex[0] = 2;
+    tiny.segments.of_vertex[1] = 2;
+    let (report, output) = learn(&tiny.build().expect("valid"), 40, "tiny");
+    report.expect("learns what it can");
+    finite(&output);
+
+    // All texture coordinates in one place.
+    let mut folded = mesh().into_parts();
+    folded.uvs.iter_mut().for_each(|uv| *uv = Vec2::splat(0.5));
+    let (report, output) = learn(&folded.build().expect("valid"), 40, "folded");
+    report.expect("learns what it can");
+    finite(&output);
+}
+
+/// A twin never gives anything that is not finite.
+fn finite(path: &Path) {
+    use understudy_runtime::face::Workspace;
+    let twin = open_face_twin(path).expect("a twin");
+    let mut space = Workspace::new(&twin, 1);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    for controls in [[0.0; 4], [1.0; 4], [0.3, 0.9, 0.1, 0.5]] {
+        twin.evaluate(&controls, &mut space, None, &mut out).expect("a valid pose");
+        assert!(out.iter().all(|v| v.is_finite()));
+    }
+}

@@ -1,0 +1,6 @@
+//! Fuzzes `targets::mesh_sequence`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::mesh_sequence(bytes);
+});
