@@ -151,6 +151,10 @@ pub struct SampleArguments {
     /// Frames a second at which clips are read.
     #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
     pub rate: f32,
+    /// Share of the poses of noise that put two clips together and move a few controls freely; 0: the
+    /// paper's way.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
+    pub mix: f32,
     /// Poses a file of the dataset.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub chunk: Option<u64>,

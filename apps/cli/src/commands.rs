@@ -80,6 +80,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         clips: arguments.clips,
         exclude: arguments.exclude,
         rate: arguments.rate,
+        mix: arguments.mix,
         threads: arguments.threads.unwrap_or(defaults.threads),
         chunk: arguments.chunk,
     };

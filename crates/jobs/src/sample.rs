@@ -37,6 +37,8 @@ pub struct SampleConfig {
     pub exclude: Vec<String>,
     /// Frames a second at which clips are read.
     pub rate: f32,
+    /// Share of noisy poses that go beyond single clips.
+    pub mix: f32,
     /// Threads; the dataset does not depend on it.
     pub threads: usize,
     /// Poses a chunk; `None` for the usual number.
@@ -55,6 +57,7 @@ impl Default for SampleConfig {
             clips: Vec::new(),
             exclude: Vec::new(),
             rate: sampling.rate,
+            mix: sampling.mix,
             threads: threads::available(),
             chunk: None,
         }
@@ -77,6 +80,7 @@ impl SampleConfig {
             clips: self.clips.clone(),
             exclude: self.exclude.clone(),
             rate: self.rate,
+            mix: self.mix,
             ..SamplingConfig::default()
         }
     }
@@ -273,6 +277,7 @@ fn settings(source: &PoseSource) -> BTreeMap<String, String> {
     }
     if config.method == Method::Noise {
         out.insert("noise".into(), format!("{} to {}", config.noise_low, config.noise_high));
+        out.insert("mix".into(), config.mix.to_string());
     }
     out
 }

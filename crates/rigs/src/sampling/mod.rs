@@ -92,6 +92,11 @@ pub struct SamplingConfig {
     pub noise_low: f32,
     /// Largest noise factor.
     pub noise_high: f32,
+    /// Share of the poses of [`Method::Noise`] that go beyond single clips: two frames with noise of their
+    /// own on top of each other, and a few controls anywhere in their ranges. 0 is the paper's way, which
+    /// never shows a frown together with an open jaw unless some clip has both, nor a control that no clip
+    /// moves.
+    pub mix: f32,
 }
 
 impl Default for SamplingConfig {
@@ -104,6 +109,7 @@ impl Default for SamplingConfig {
             rate: 30.0,
             noise_low: 0.25,
             noise_high: 3.0,
+            mix: 0.5,
         }
     }
 }
@@ -128,6 +134,9 @@ impl SamplingConfig {
         if !(self.noise_high.is_finite() && self.noise_high > self.noise_low) {
             return Err(SamplingError::BadNumber { what: "largest noise factor", value: self.noise_high });
         }
+        if !(0.0..=1.0).contains(&self.mix) {
+            return Err(SamplingError::BadNumber { what: "share of mixed poses", value: self.mix });
+        }
         let mut sampled = Vec::new();
         match self.method {
             Method::Gaussian | Method::Uniform | Method::Sparse if !self.clips.is_empty() => {
@@ -148,6 +157,11 @@ impl SamplingConfig {
         Ok(PoseSource { specs: specs.clone(), config: self.clone(), clips: sampled })
     }
 }
+
+/// Keeps the draws of mixed poses apart from those of frames.
+const MIXING: u64 = 0x6d69_7865;
+/// Controls of a mixed pose that are set to anything, as a mean share of all.
+const STRAY: f32 = 0.03;
 
 /// Poses by number. Infinite for the random methods, as long as its clips for [`Method::Clips`].
 #[derive(Debug, Clone)]
@@ -201,14 +215,12 @@ impl PoseSource {
             }
             Method::Noise => {
                 let mut random = Random::stream(self.config.seed, index);
-                let frame = self.frame(random.below(self.frame_count()));
-                let (low, high) = (self.config.noise_low, self.config.noise_high);
-                // A factor is drawn for every control, moving or not, so that a control's noise does not
-                // depend on which others a clip happens to move.
-                out.0.extend(self.specs.iter().zip(&frame.0).map(|(spec, value)| {
-                    let scaled = spec.default + (value - spec.default) * random.uniform(low, high);
-                    scaled.clamp(spec.low, spec.high)
-                }));
+                self.noisy_frame(&mut random, out);
+                // A stream of its own, so that the share changes which poses are mixed and no other pose.
+                let mut random = Random::stream(self.config.seed ^ MIXING, index);
+                if random.uniform(0.0, 1.0) < self.config.mix {
+                    self.mix(&mut random, out);
+                }
             }
             Method::Clips => {
                 let index = usize::try_from(index).unwrap_or(usize::MAX);
@@ -222,6 +234,33 @@ impl PoseSource {
         let mut out = Controls::default();
         self.pose_into(index, &mut out);
         out
+    }
+
+    /// A frame, each control's offset times its own factor. A factor is drawn for every control, moving or
+    /// not, so that a control's noise does not depend on which others a clip happens to move.
+    fn noisy_frame(&self, random: &mut Random, out: &mut Controls) {
+        let frame = self.frame(random.below(self.frame_count()));
+        let (low, high) = (self.config.noise_low, self.config.noise_high);
+        out.0.extend(self.specs.iter().zip(&frame.0).map(|(spec, value)| {
+            let scaled = spec.default + (value - spec.default) * random.uniform(low, high);
+            scaled.clamp(spec.low, spec.high)
+        }));
+    }
+
+    /// Lays a second frame over a pose, each control as far from its default as it is in either, and sets a
+    /// few controls, on average [`STRAY`] of all, to anything in their ranges.
+    fn mix(&self, random: &mut Random, pose: &mut Controls) {
+        let mut other = Controls::default();
+        self.noisy_frame(random, &mut other);
+        let stray = random.uniform(0.0, 2.0 * STRAY);
+        for ((spec, value), other) in self.specs.iter().zip(&mut pose.0).zip(other.0) {
+            if (other - spec.default).abs() > (*value - spec.default).abs() {
+                *value = other;
+            }
+            if random.uniform(0.0, 1.0) < stray {
+                *value = random.uniform(spec.low, spec.high);
+            }
+        }
     }
 
     fn frame_count(&self) -> usize {
@@ -319,8 +358,26 @@ mod tests {
     }
 
     #[test]
+    fn mixed_poses_put_clips_together_and_stray() {
+        let plain = source(&SamplingConfig { mix: 0.0, ..config(Method::Noise) });
+        let mixed = source(&SamplingConfig { mix: 0.5, ..config(Method::Noise) });
+        let both = |pose: &Controls| pose.0[0] != 5.0 && pose.0[1] != 0.0;
+        let poses: Vec<(Controls, Controls)> = (0..4000).map(|i| (plain.pose(i), mixed.pose(i))).collect();
+        assert!(!poses.iter().any(|(plain, _)| both(plain)));
+        assert!(poses.iter().filter(|(_, mixed)| both(mixed)).count() > 400);
+        // The others are as they were.
+        let same = poses.iter().filter(|(plain, mixed)| plain == mixed).count();
+        assert!((1900..3000).contains(&same), "{same}");
+        // A control that no clip moves is moved now and then.
+        let no_turn = SamplingConfig { exclude: vec!["turn".into()], mix: 0.5, ..config(Method::Noise) };
+        let no_turn = source(&no_turn);
+        let strays = (0..4000).filter(|i| no_turn.pose(*i).0[2] != 1.0).count();
+        assert!((20..120).contains(&strays), "{strays}");
+    }
+
+    #[test]
     fn noise_scales_offsets_of_kept_clips_only() {
-        let config = SamplingConfig { exclude: vec!["turn".into()], ..config(Method::Noise) };
+        let config = SamplingConfig { exclude: vec!["turn".into()], mix: 0.0, ..config(Method::Noise) };
         let source = source(&config);
         let mut largest = 0.0f32;
         for index in 0..3000 {
