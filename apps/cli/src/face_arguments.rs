@@ -27,6 +27,9 @@ pub struct LearnFaceArguments {
     /// How much wrong normals count beside wrong positions.
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub normal_weight: Option<f32>,
+    /// The first learning rate; two follow, a tenth each.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
     /// Dense networks of 2 × 256 a segment instead of maps: the paper's baseline.
     #[arg(long)]
     pub dense: bool,
@@ -36,12 +39,19 @@ pub struct LearnFaceArguments {
     /// Most regions that are refined.
     #[arg(long, value_name = "N")]
     pub regions: Option<usize>,
+    /// Find regions by what maps of the coarse size must leave, as the paper estimates it, and not by what
+    /// the coarse networks do leave.
+    #[arg(long)]
+    pub estimated_regions: bool,
     /// Leave the motion of the whole head to the maps.
     #[arg(long)]
     pub no_frame: bool,
     /// Keep the texture's coordinates where they glue lips or lids together.
     #[arg(long)]
     pub no_cut: bool,
+    /// Read all pixels of a map with the same weights, as in the paper.
+    #[arg(long)]
+    pub tied: bool,
     /// Same seed, same twin.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,

@@ -30,8 +30,15 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.refine = !arguments.coarse_only;
     settings.frame = !arguments.no_frame;
     settings.cut = !arguments.no_cut;
+    settings.untied = !arguments.tied;
+    settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);
     settings.normal_weight = arguments.normal_weight.unwrap_or(settings.normal_weight);
+    if let Some(rate) = arguments.rate {
+        for schedule in [&mut settings.coarse, &mut settings.refinement] {
+            schedule.rates = [1.0, 0.1, 0.01].map(|share| rate * share).to_vec();
+        }
+    }
     settings.most_regions = arguments.regions.unwrap_or(settings.most_regions);
     for (steps, schedule) in [
         (arguments.coarse_steps, &mut settings.coarse),

@@ -65,8 +65,18 @@ fn twin() -> FaceTwin {
             layers: vec![layer(16, 2), layer(6, 16)],
         }),
         nets: vec![
-            net("a", Stage::Coarse, (0..200).collect(), DrawingShape::default()),
-            net("b", Stage::Coarse, (200..380).collect(), DrawingShape::default()),
+            net(
+                "a",
+                Stage::Coarse,
+                (0..200).collect(),
+                DrawingShape { untied: true, ..DrawingShape::default() },
+            ),
+            net(
+                "b",
+                Stage::Coarse,
+                (200..380).collect(),
+                DrawingShape { untied: true, ..DrawingShape::default() },
+            ),
             net("c", Stage::Refinement, (50..150).collect(), DrawingShape::refinement()),
         ],
         rigid: vec![RigidParts {

@@ -301,14 +301,15 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
         writer.f32(&named(&format!("{layer}.bias")), &[rows], &data.bias);
     }
     let mut rest = &map.parameters[..];
-    for convolution in 0..=shape.convolutions() {
-        let last = convolution == shape.convolutions();
-        let (out, size) = if last { (shape.outputs, 1) } else { (shape.hidden, 3) };
-        let inputs = if last { shape.hidden } else { shape.inputs_of(convolution) };
-        let (kernel, after) = rest.split_at(out * inputs * size * size);
-        let (bias, after) = after.split_at(out);
+    for convolution in 0..shape.convolutions() {
+        let inputs = shape.inputs_of(convolution);
+        let (kernel, after) = rest.split_at(shape.hidden * inputs * 9);
+        let (bias, after) = after.split_at(shape.hidden);
         rest = after;
-        writer.f32(&named(&format!("{convolution}.kernel")), &[out, inputs, size, size], kernel);
-        writer.f32(&named(&format!("{convolution}.kernel_bias")), &[out], bias);
+        writer.f32(&named(&format!("{convolution}.kernel")), &[shape.hidden, inputs, 3, 3], kernel);
+        writer.f32(&named(&format!("{convolution}.kernel_bias")), &[shape.hidden], bias);
     }
+    let (point, bias) = rest.split_at(shape.sets() * shape.outputs * shape.hidden);
+    writer.f32(&named("point"), &[shape.sets(), shape.outputs, shape.hidden], point);
+    writer.f32(&named("point_bias"), &[shape.sets(), shape.outputs], bias);
 }

@@ -113,6 +113,8 @@ pub struct LearnFaceReport {
 
 /// Seconds between two checkpoints.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// Poses by which it is measured what the coarse networks leave.
+const REGION_POSES: usize = 200;
 /// Share of the time that the coarse networks get where both stages share a given time.
 const COARSE_SHARE: f64 = 0.6;
 
@@ -185,7 +187,10 @@ impl Run<'_> {
         let mut nets = coarse.parts();
         let mut refinement_report = None;
         if settings.refine && !settings.dense {
-            let (specs, _) = plan.refinement(&poses, &influences, settings);
+            let chosen: Vec<usize> = poses.spread(REGION_POSES);
+            let left = settings.measured_regions.then(|| coarse.left(&chosen)).transpose();
+            let left = left.map_err(|error| self.error(error))?;
+            let (specs, _) = plan.refinement(&poses, &influences, settings, left.as_deref());
             if !specs.is_empty() {
                 let mut problem = plan.refinement_problem(&poses, &specs, settings);
                 let wanted = coarse.locals(&problem.members);

@@ -140,13 +140,35 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
         image = graph.node("Conv", &[&image, &weights, &bias], &window);
         image = graph.node("LeakyRelu", &[&image], &[Attribute::Float("alpha", LEAK)]);
     }
-    let weights = graph.floats(&[shape.outputs, shape.hidden, 1, 1], take(shape.outputs * shape.hidden));
-    let bias = graph.floats(&[shape.outputs], take(shape.outputs));
-    image = graph.node("Conv", &[&image, &weights, &bias], &[Attribute::Integers("kernel_shape", &[1, 1])]);
-    // Pixels as rows, then the four around each vertex.
     let pixels = shape.map_side() * shape.map_side();
-    let flat = graph.integers(&[2], &[shape.outputs as i64, pixels as i64]);
-    let flat = graph.node("Reshape", &[&image, &flat], &[]);
+    let weights = take(shape.sets() * shape.outputs * shape.hidden);
+    let bias = take(shape.sets() * shape.outputs);
+    let flat = match shape.untied {
+        false => {
+            let weights = graph.floats(&[shape.outputs, shape.hidden, 1, 1], weights);
+            let bias = graph.floats(&[shape.outputs], bias);
+            let window = [Attribute::Integers("kernel_shape", &[1, 1])];
+            image = graph.node("Conv", &[&image, &weights, &bias], &window);
+            let flat = graph.integers(&[2], &[shape.outputs as i64, pixels as i64]);
+            graph.node("Reshape", &[&image, &flat], &[])
+        }
+        true => {
+            // Weights by pixel, last: a product of arrays and a sum over features.
+            let size = shape.outputs * shape.hidden;
+            let turned = |numbers: &[f32], size: usize| -> Vec<f32> {
+                (0..size).flat_map(|n| (0..pixels).map(move |p| p * size + n)).map(|i| numbers[i]).collect()
+            };
+            let weights = graph.floats(&[shape.outputs, shape.hidden, pixels], &turned(weights, size));
+            let bias = graph.floats(&[shape.outputs, pixels], &turned(bias, shape.outputs));
+            let features = graph.integers(&[3], &[1, shape.hidden as i64, pixels as i64]);
+            let features = graph.node("Reshape", &[&image, &features], &[]);
+            let products = graph.node("Mul", &[&features, &weights], &[]);
+            let along = graph.integers(&[1], &[1]);
+            let sums = graph.node("ReduceSum", &[&products, &along], &[Attribute::Integer("keepdims", 0)]);
+            graph.node("Add", &[&sums, &bias], &[])
+        }
+    };
+    // Pixels as rows, then the four around each vertex.
     let flat = graph.node("Transpose", &[&flat], &[Attribute::Integers("perm", &[1, 0])]);
     let looks: Vec<Look> = map.coordinates.iter().map(|c| Look::at(*c, shape.map_side())).collect();
     let places: Vec<i64> =

@@ -52,21 +52,27 @@ class Net(torch.nn.Module):
         while f"{index}.{len(self.convolutions)}.kernel" in arrays:
             place = len(self.convolutions)
             kernel, bias = get(f"{place}.kernel"), get(f"{place}.kernel_bias")
-            size = kernel.shape[-1]
-            layer = torch.nn.Conv2d(kernel.shape[1], kernel.shape[0], size, padding=size // 2)
+            layer = torch.nn.Conv2d(kernel.shape[1], kernel.shape[0], 3, padding=1)
             layer.weight.data, layer.bias.data = kernel, bias
             self.convolutions.append(layer)
+        # One set of weights for all pixels, or one a pixel; the last dimension runs over pixels.
+        self.point = torch.nn.Parameter(get("point").permute(1, 2, 0).contiguous())
+        self.point_bias = torch.nn.Parameter(get("point_bias").t().contiguous())
 
     def forward(self, controls):
         x = (controls[:, self.inputs] - self.mean) * self.scale
         for layer in self.dense:
             x = F.leaky_relu(layer(x), LEAK)
         x = x.view(-1, self.side, self.side, self.channels).permute(0, 3, 1, 2)
-        for index, layer in enumerate(self.convolutions[:-1]):
+        for index, layer in enumerate(self.convolutions):
             if index < self.doublings:
                 x = F.interpolate(x, scale_factor=2, mode="nearest")
             x = F.leaky_relu(layer(x), LEAK)
-        x = self.convolutions[-1](x).flatten(2)
+        x = x.flatten(2)
+        if self.point.shape[-1] == 1:
+            x = self.point[:, :, 0] @ x + self.point_bias
+        else:
+            x = (self.point * x.unsqueeze(1)).sum(2) + self.point_bias
         return (x[:, :, self.pixels] * self.weights).sum(-1).transpose(1, 2)
 
 

@@ -14,6 +14,8 @@ const APART: f32 = 0.05;
 /// Vertices that a path along edges joins within so many pixels belong together: between them the map may
 /// bend, as it does wherever skin stretches.
 const JOINED: f32 = 6.0;
+/// Neighbours farther apart in the texture than so many median edges lie in different charts.
+const CHART: f32 = 10.0;
 /// Rounds of pulling apart and smoothing.
 const ROUNDS: usize = 400;
 /// Rounds after which pairs are looked for anew.
@@ -38,7 +40,7 @@ pub fn layout(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32], side: usize
     let own: Vec<Vec2> = vertices.iter().map(|v| uvs[*v as usize]).collect();
     let scale = (side - 1) as f32;
     let mut coordinates: Vec<Vec2> = fill(&own).iter().map(|c| *c * scale).collect();
-    let graph = Graph::new(poses, vertices);
+    let graph = Graph::new(poses, uvs, vertices);
     let motion = Motion::new(poses, vertices);
     let glued = |coordinates: &[Vec2]| torn(coordinates, coordinates, REACH, &graph, &motion);
     let pairs = glued(&coordinates);
@@ -77,11 +79,12 @@ pub fn fill(points: &[Vec2]) -> Vec<Vec2> {
 /// Edges among some vertices, by their numbers in the list.
 struct Graph {
     neighbours: Vec<Vec<u32>>,
+    /// The chart of each: what edges join that are short in the texture.
     island: Vec<u32>,
 }
 
 impl Graph {
-    fn new(poses: &FacePoses<'_>, vertices: &[u32]) -> Self {
+    fn new(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32]) -> Self {
         let adjacency = poses.mesh.adjacency();
         let mut local = vec![u32::MAX; poses.mesh.vertex_count()];
         for (index, vertex) in (0u32..).zip(vertices) {
@@ -92,6 +95,12 @@ impl Graph {
             all.filter(|n| *n != u32::MAX).collect()
         };
         let neighbours: Vec<Vec<u32>> = vertices.iter().map(near).collect();
+        let length =
+            |a: usize, b: u32| uvs[vertices[a] as usize].distance(uvs[vertices[b as usize] as usize]);
+        let all = neighbours.iter().enumerate().flat_map(|(a, near)| near.iter().map(move |b| length(a, *b)));
+        let mut lengths: Vec<f32> = all.collect();
+        lengths.sort_by(f32::total_cmp);
+        let longest = lengths.get(lengths.len() / 2).map_or(0.0, |median| CHART * median);
         let mut island = vec![u32::MAX; vertices.len()];
         let mut count = 0;
         for start in 0..vertices.len() {
@@ -102,7 +111,7 @@ impl Graph {
             let mut stack = vec![start];
             while let Some(vertex) = stack.pop() {
                 for &next in &neighbours[vertex] {
-                    if island[next as usize] == u32::MAX {
+                    if island[next as usize] == u32::MAX && length(vertex, next) <= longest {
                         island[next as usize] = count;
                         stack.push(next as usize);
                     }

@@ -110,15 +110,13 @@ fn varies(poses: &FacePoses<'_>, control: usize) -> bool {
     (1..poses.len()).any(|pose| (poses.controls_of(pose)[control] - first).abs() > enough)
 }
 
-/// Mean, and one over the spread; a control that is mostly at rest has a small spread, and its rare values
-/// must not become huge: nothing gets larger than four.
+/// The default, and one over the farthest from it in the poses. Not the spread: a control that is mostly at
+/// rest has a small one, and its rare values would drown the others.
 fn normalisation(poses: &FacePoses<'_>, control: usize) -> (f32, f32) {
-    let values = || (0..poses.len()).map(|pose| f64::from(poses.controls_of(pose)[control]));
-    let count = poses.len() as f64;
-    let mean = values().sum::<f64>() / count;
-    let spread = (values().map(|v| (v - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let most = values().map(|v| (v - mean).abs()).fold(0.0, f64::max);
-    (mean as f32, (1.0 / spread.max(most / 4.0).max(1e-9)) as f32)
+    let rest = poses.specs.iter().nth(control).map_or(0.0, |spec| spec.default);
+    let values = (0..poses.len()).map(|pose| poses.controls_of(pose)[control]);
+    let most = values.map(|value| (value - rest).abs()).fold(0.0, f32::max);
+    (rest, 1.0 / most.max(1e-9))
 }
 
 fn centre(numbers: &mut [f64]) {

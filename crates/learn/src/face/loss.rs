@@ -86,6 +86,22 @@ impl Loss {
     }
 }
 
+impl Loss {
+    /// Adds what every vertex has to do with the loss of one pose, before the means: its own distance, and a
+    /// quarter of α times the miss of each normal that it spans.
+    pub fn blame(&self, truth: &[Vec3A], now: &[Vec3A], sums: &mut [f64]) {
+        for &vertex in &self.counted {
+            let vertex = vertex as usize;
+            sums[vertex] += f64::from((now[vertex] - truth[vertex]).abs().element_sum());
+        }
+        let mut unused = vec![Vec3A::ZERO; now.len()];
+        for face in &self.faces {
+            let miss = turn(face, truth, now, Vec3A::ZERO, &mut unused).element_sum();
+            face.iter().for_each(|v| sums[*v as usize] += f64::from(0.25 * self.normal_weight * miss));
+        }
+    }
+}
+
 /// Terms that are summed in f32 before they go to a sum in f64.
 const BLOCK: usize = 256;
 

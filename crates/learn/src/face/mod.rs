@@ -181,6 +181,9 @@ pub struct FaceSettings {
     pub dense: bool,
     /// Whether crowded regions get refinement networks.
     pub refine: bool,
+    /// Whether regions are found by what the coarse networks leave, as measured, and not by what their maps
+    /// must leave, as estimated (3.2) (our addition).
+    pub measured_regions: bool,
     /// Most regions that are refined.
     pub most_regions: usize,
     /// Whether the motion of the whole head is taken out first (our addition).
@@ -188,6 +191,8 @@ pub struct FaceSettings {
     /// Whether map coordinates are pulled apart where the texture glues together what moves apart (our
     /// addition).
     pub cut: bool,
+    /// Whether every pixel of a map reads the features with weights of its own (our addition).
+    pub untied: bool,
     /// α of the normals in the loss.
     pub normal_weight: f32,
     /// Poses a step.
@@ -217,9 +222,11 @@ impl Default for FaceSettings {
         Self {
             dense: false,
             refine: true,
+            measured_regions: true,
             most_regions: 6,
             frame: true,
             cut: true,
+            untied: true,
             normal_weight: 5.0,
             batch: 8,
             hidden: 256,

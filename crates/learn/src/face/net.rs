@@ -61,7 +61,10 @@ pub(super) struct TrainNet {
     outputs: Vec<Vec<f32>>,
     slopes: Vec<Vec<f32>>,
     sums: Option<DrawingSums>,
+    /// By the parameters that pixels share.
     gradient: Vec<f32>,
+    /// The pixels that are drawn, where each has weights of its own.
+    pixels: Vec<usize>,
 }
 
 /// Memory in which a network works on one pose.
@@ -82,6 +85,9 @@ struct DrawingTape {
 pub(super) struct NetHarvest {
     sums: Option<DrawingSums>,
     by_numbers: Vec<f32>,
+    /// Of pixels with weights of their own, in the drawing's order.
+    features: Vec<f32>,
+    by_pixels: Vec<f32>,
 }
 
 impl TrainNet {
@@ -116,17 +122,25 @@ impl TrainNet {
                 parameters.extend((0..shape.hidden * inputs * 9).map(|_| random.uniform(-limit, limit)));
                 parameters.extend(std::iter::repeat_n(0.0, shape.hidden));
             }
+            // Pixels with weights of their own start alike: what tells them apart is learned.
             let limit = bound(shape.hidden) * 0.1;
-            parameters.extend((0..shape.outputs * shape.hidden).map(|_| random.uniform(-limit, limit)));
-            parameters.extend(std::iter::repeat_n(0.0, shape.outputs));
+            let set: Vec<f32> =
+                (0..shape.outputs * shape.hidden).map(|_| random.uniform(-limit, limit)).collect();
+            parameters.extend(set.repeat(shape.sets()));
+            parameters.extend(std::iter::repeat_n(0.0, shape.sets() * shape.outputs));
         }
         let buffers = || sizes.iter().map(|size| vec![0.0; batch * size]).collect::<Vec<_>>();
-        let gradient = vec![0.0; drawing.as_ref().map_or(0, |(d, _)| d.shape().parameter_count())];
+        let gradient = vec![0.0; drawing.as_ref().map_or(0, |(d, _)| d.shared_parameters())];
+        let pixels = match &drawing {
+            Some((drawing, _)) if drawing.shape().untied => drawing.seen_pixels(),
+            _ => Vec::new(),
+        };
         Self {
             outputs: buffers(),
             slopes: buffers(),
             sums: drawing.as_ref().map(|(drawing, _)| drawing.sums()),
             gradient,
+            pixels,
             moments: Moments::new(parameters.len()),
             best: parameters.clone(),
             spec,
@@ -157,7 +171,14 @@ impl TrainNet {
     /// Memory for the derivatives of one pose.
     pub fn harvest(&self) -> NetHarvest {
         let numbers = self.sizes[self.layers()];
-        NetHarvest { sums: self.drawing.as_ref().map(|(d, _)| d.sums()), by_numbers: vec![0.0; numbers] }
+        let (hidden, outputs) =
+            self.drawing.as_ref().map_or((0, 0), |(d, _)| (d.shape().hidden, d.shape().outputs));
+        NetHarvest {
+            sums: self.drawing.as_ref().map(|(d, _)| d.sums()),
+            by_numbers: vec![0.0; numbers],
+            features: vec![0.0; self.pixels.len() * hidden],
+            by_pixels: vec![0.0; self.pixels.len() * outputs],
+        }
     }
 
     /// Multiply-adds of a pose, for sharing work.
@@ -250,6 +271,9 @@ impl TrainNet {
                 drawing.backward(kernel, images, by_map, slopes);
                 sums.clear();
                 drawing.accumulate(kernel, images, by_map, slopes, sums);
+                if !self.pixels.is_empty() {
+                    drawing.factors(images, by_map, &mut harvest.features, &mut harvest.by_pixels);
+                }
                 drawing.take_first(slopes, &mut harvest.by_numbers);
             }
             _ => {
@@ -260,26 +284,17 @@ impl TrainNet {
         }
     }
 
-    /// Before the poses of a batch are collected.
-    pub fn clear(&mut self) {
-        if let Some(sums) = &mut self.sums {
-            sums.clear();
-        }
-    }
-
-    /// Takes over what one pose of the batch left behind; sums depend on the order.
-    pub fn collect(&mut self, pose: usize, harvest: &NetHarvest) {
-        let size = harvest.by_numbers.len();
+    /// One step down, from what the poses of a batch left behind; sums depend on their order.
+    pub fn finish(&mut self, harvests: &[&NetHarvest], step: Step) {
+        let poses = harvests.len();
         let slopes = self.slopes.last_mut().expect("there are layers");
-        slopes[pose * size..(pose + 1) * size].copy_from_slice(&harvest.by_numbers);
-        if let (Some(sums), Some(own)) = (&mut self.sums, &harvest.sums) {
-            sums.add(own);
+        for (pose, harvest) in harvests.iter().enumerate() {
+            let size = harvest.by_numbers.len();
+            slopes[pose * size..(pose + 1) * size].copy_from_slice(&harvest.by_numbers);
         }
-    }
-
-    /// One step down, from what all poses left behind.
-    pub fn finish(&mut self, poses: usize, step: Step) {
-        if let (Some((drawing, _)), Some(sums)) = (&self.drawing, &self.sums) {
+        if let (Some((drawing, _)), Some(sums)) = (&self.drawing, &mut self.sums) {
+            sums.clear();
+            harvests.iter().filter_map(|harvest| harvest.sums.as_ref()).for_each(|own| sums.add(own));
             drawing.fold(sums, &mut self.gradient);
         }
         for layer in (0..self.layers()).rev() {
@@ -315,13 +330,25 @@ impl TrainNet {
                 step.apply(std::slice::from_mut(value), &[gradient], m, v);
             }
         }
-        let start = self.offsets[self.layers()];
+        let (start, own) = (self.offsets[self.layers()], self.offsets[self.layers()] + self.gradient.len());
         step.apply(
-            &mut self.parameters[start..],
+            &mut self.parameters[start..own],
             &self.gradient,
-            &mut self.moments.first[start..],
-            &mut self.moments.second[start..],
+            &mut self.moments.first[start..own],
+            &mut self.moments.second[start..own],
         );
+        if let Some((drawing, _)) = self.drawing.as_ref().filter(|_| !self.pixels.is_empty()) {
+            let factors: Vec<(&[f32], &[f32])> =
+                harvests.iter().map(|harvest| (&harvest.features[..], &harvest.by_pixels[..])).collect();
+            step.apply_pixels(
+                &mut self.parameters[own..],
+                &self.pixels,
+                &factors,
+                (drawing.shape().sets(), drawing.shape().outputs, drawing.shape().hidden),
+                &mut self.moments.first[own..],
+                &mut self.moments.second[own..],
+            );
+        }
     }
 
     /// The network for a twin, in cm.
@@ -337,8 +364,13 @@ impl TrainNet {
             NetKind::Dense => None,
             NetKind::Map { shape, coordinates } => {
                 let mut parameters = self.parameters[self.offsets[self.layers()]..].to_vec();
-                let point = parameters.len() - shape.outputs * (shape.hidden + 1);
-                parameters[point..].iter_mut().for_each(|p| *p *= unit);
+                let point = &mut parameters[shape.convolution_parameters()..];
+                point.iter_mut().for_each(|p| *p *= unit);
+                if shape.untied {
+                    let (weights, bias) = point.split_at_mut(shape.sets() * shape.outputs * shape.hidden);
+                    spread_sets(weights, shape.outputs * shape.hidden, shape.map_side(), &self.pixels);
+                    spread_sets(bias, shape.outputs, shape.map_side(), &self.pixels);
+                }
                 Some(MapParts { shape: *shape, parameters, coordinates: coordinates.clone() })
             }
         };
@@ -352,5 +384,52 @@ impl TrainNet {
             dense: dense.collect(),
             map,
         }
+    }
+}
+
+/// Gives pixels that no vertex looks at the mean of their neighbours, ring by ring: vertices of another mesh
+/// may look at them. `sets`: `[side²][size]`.
+fn spread_sets(sets: &mut [f32], size: usize, side: usize, seen: &[usize]) {
+    let mut known = vec![false; side * side];
+    seen.iter().for_each(|pixel| known[*pixel] = true);
+    let mut ring: Vec<usize> = Vec::new();
+    while !seen.is_empty() && known.contains(&false) {
+        ring.clear();
+        for pixel in (0..side * side).filter(|pixel| !known[*pixel]) {
+            let (row, column) = (pixel / side, pixel % side);
+            let rows = row.saturating_sub(1)..=(row + 1).min(side - 1);
+            let near = rows.flat_map(|r| {
+                (column.saturating_sub(1)..=(column + 1).min(side - 1)).map(move |c| r * side + c)
+            });
+            let near: Vec<usize> = near.filter(|other| known[*other]).collect();
+            if near.is_empty() {
+                continue;
+            }
+            for number in 0..size {
+                let sum: f32 = near.iter().map(|other| sets[other * size + number]).sum();
+                sets[pixel * size + number] = sum / near.len() as f32;
+            }
+            ring.push(pixel);
+        }
+        ring.iter().for_each(|pixel| known[*pixel] = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_that_nobody_sees_take_after_their_neighbours() {
+        let mut sets = vec![0.0f32; 2 * 16];
+        for (pixel, value) in [(0usize, 2.0f32), (15, 6.0)] {
+            sets[2 * pixel..2 * pixel + 2].fill(value);
+        }
+        spread_sets(&mut sets, 2, 4, &[0, 15]);
+        let of = |pixel: usize| sets[2 * pixel];
+        assert_eq!((of(0), of(15), of(1), of(14)), (2.0, 6.0, 2.0, 6.0));
+        // Between both: the mean of its neighbours.
+        assert!(sets.iter().all(|value| (2.0..=6.0).contains(value)));
+        assert!((of(3) - 4.0).abs() < 2.0 && of(5) < of(10));
     }
 }

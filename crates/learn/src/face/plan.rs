@@ -5,7 +5,7 @@ use super::coordinates::{Layout, layout};
 use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
-use super::regions::{self, Region, Weighted};
+use super::regions::{self, Centres, Region, Weighted};
 use super::trainer::Problem;
 use super::{FaceLearnError, FacePoses, FaceSettings, rigid};
 use serde::Serialize;
@@ -17,6 +17,10 @@ use understudy_runtime::face::{FaceHeader, FaceParts, FrameParts, NetParts, Rigi
 const STILL: f32 = 1e-4;
 /// Validation poses that suffice.
 const MOST_VALIDATION: usize = 96;
+/// One glued pair among so many vertices makes a larger map worth its cost.
+const CROWDED: usize = 20;
+/// Doublings of a coarse map whose vertices need room between them.
+const MOST_DOUBLINGS: usize = 3;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
@@ -89,19 +93,34 @@ impl Plan {
                 continue;
             }
             let vertices = poses.mesh.segments().vertices(index);
-            let shape = DrawingShape::default();
+            let mut shape = DrawingShape { untied: settings.untied, ..coarse_shape(vertices.len()) };
             let unit = offset_size(poses, &vertices, None);
-            let (spec, layout) = specify(
-                poses,
-                influences,
-                settings,
-                &uvs,
-                &segment.name,
-                Stage::Coarse,
-                vertices,
-                shape,
-                unit,
-            );
+            let specify = |shape: DrawingShape| {
+                let vertices = vertices.clone();
+                specify(
+                    poses,
+                    influences,
+                    settings,
+                    &uvs,
+                    &segment.name,
+                    Stage::Coarse,
+                    vertices,
+                    shape,
+                    unit,
+                )
+            };
+            let (mut spec, mut layout) = specify(shape);
+            // Vertices that move apart but still share pixels: a larger map has room between them.
+            let crowded = |layout: &Layout| layout.glued_after * CROWDED > vertices.len();
+            while settings.cut && crowded(&layout) && shape.doublings < MOST_DOUBLINGS {
+                shape.doublings += 1;
+                let glued_before = layout.glued_before;
+                let larger = specify(shape);
+                if larger.1.glued_after < layout.glued_after {
+                    (spec, layout) = larger;
+                    layout.glued_before = glued_before;
+                }
+            }
             segment.inputs = spec.inputs.len();
             segment.glued = [layout.glued_before, layout.glued_after];
             segment.spread_islands = layout.spread_islands;
@@ -135,32 +154,41 @@ impl Plan {
         Problem { base, ..problem }
     }
 
-    /// The networks that refine crowded regions. `members` and `predicted`: the vertices of the coarse
-    /// problem and where it puts them, one row a pose.
+    /// The networks that refine regions. `left`: what the coarse networks leave of every vertex of the mesh,
+    /// where it was measured; the paper's estimate of what their maps must leave (3.2) otherwise.
     pub fn refinement(
         &self,
         poses: &FacePoses<'_>,
         influences: &Influences,
         settings: &FaceSettings,
+        left: Option<&[f64]>,
     ) -> (Vec<NetSpec>, Vec<Region>) {
         let mut points = Vec::new();
         for (segment, spec) in self.coarse.iter().enumerate() {
             let NetKind::Map { shape, coordinates } = &spec.kind else { continue };
-            let errors = regions::map_error(poses, &spec.vertices, coordinates, shape.map_side());
-            points.extend(spec.vertices.iter().zip(errors).map(|(vertex, weight)| Weighted {
+            let weights = match left {
+                Some(left) => spec.vertices.iter().map(|vertex| left[*vertex as usize]).collect(),
+                None => regions::map_error(poses, &spec.vertices, coordinates, shape.map_side()),
+            };
+            points.extend(spec.vertices.iter().zip(weights).map(|(vertex, weight)| Weighted {
                 vertex: *vertex,
                 segment,
                 uv: self.uvs[*vertex as usize],
                 weight,
             }));
         }
-        let low = self.uvs.iter().copied().fold(Vec2::INFINITY, Vec2::min);
-        let high = self.uvs.iter().copied().fold(Vec2::NEG_INFINITY, Vec2::max);
-        let width = (high - low).max_element();
-        let found = regions::find(&points, settings.most_regions, width);
+        let width = |spec: &NetSpec| {
+            let own = || spec.vertices.iter().map(|v| self.uvs[*v as usize]);
+            let (low, high) =
+                (own().fold(Vec2::INFINITY, Vec2::min), own().fold(Vec2::NEG_INFINITY, Vec2::max));
+            (high - low).max_element()
+        };
+        let widths: Vec<f32> = self.coarse.iter().map(width).collect();
+        let centres = if left.is_some() { Centres::Greedy } else { Centres::Means };
+        let found = regions::find(&points, settings.most_regions, &widths, centres);
         let specs = found.iter().enumerate().map(|(index, region)| {
             let name = format!("{} {}", self.coarse[region.segment].name, index + 1);
-            let shape = DrawingShape::refinement();
+            let shape = DrawingShape { untied: settings.untied, ..DrawingShape::refinement() };
             let vertices = region.vertices.clone();
             // Residuals are a small part of the offsets; the first steps find the scale.
             let unit = 0.1 * self.coarse[region.segment].unit;
@@ -261,6 +289,13 @@ pub fn coarse_problem_of<'a>(
     let loss = Loss { vertex_total: counted.len(), face_total: faces.len(), faces, counted, normal_weight };
     let members = (0..moved.len() as u32).collect();
     (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss }, specs)
+}
+
+/// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work.
+fn coarse_shape(vertices: usize) -> DrawingShape {
+    let whole = DrawingShape::default();
+    let small = DrawingShape { doublings: 1, ..whole };
+    if vertices <= small.map_side().pow(2) { small } else { whole }
 }
 
 /// One network: what it sees, where its vertices look.

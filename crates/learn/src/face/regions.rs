@@ -3,7 +3,7 @@
 //! The best that any map can do is estimated by writing vertex offsets into a map (polyharmonic
 //! interpolation with the linear kernel `φ(r) = r`) and reading them back (3.2). Weighted k-means of the
 //! texture coordinates with that error gives centres, the elbow of its cost their number, and vertices
-//! within a square of a quarter of the texture's width about a centre form a region.
+//! within a square of half the segment's width about a centre form a region.
 
 use super::FacePoses;
 use rayon::prelude::*;
@@ -172,16 +172,17 @@ pub struct Weighted {
     pub weight: f64,
 }
 
-/// Centres of `k` clusters, and the cost `Σ w ‖u − c‖²`. A point of a segment without a centre costs as
-/// much as the width of the texture. Starts from the heaviest point, then always where the cost is
+/// Centres of `k` clusters, and the cost `Σ w ‖u − c‖²`, distances as shares of the segment's width: what
+/// counts is how coarse its own map is. A point of a segment without a centre costs as much as half of its
+/// width. Starts from the heaviest point, then always where the cost is
 /// largest: the same points always give the same clusters.
-pub fn cluster(points: &[Weighted], k: usize) -> (Vec<(usize, Vec2)>, f64) {
-    let far = 1.0f64;
+pub fn cluster(points: &[Weighted], k: usize, widths: &[f32]) -> (Vec<(usize, Vec2)>, f64) {
     let cost = |point: &Weighted, centres: &[(usize, Vec2)]| -> (f64, usize) {
         let own = centres.iter().enumerate().filter(|(_, (segment, _))| *segment == point.segment);
-        own.map(|(i, (_, c))| (f64::from(c.distance_squared(point.uv)), i))
+        let width = widths[point.segment].max(1e-9);
+        own.map(|(i, (_, c))| (f64::from((*c - point.uv).length_squared() / (width * width)), i))
             .min_by(|a, b| a.0.total_cmp(&b.0))
-            .unwrap_or((far, usize::MAX))
+            .unwrap_or((0.25, usize::MAX))
     };
     let mut centres: Vec<(usize, Vec2)> = Vec::new();
     while centres.len() < k {
@@ -228,15 +229,36 @@ pub fn elbow(costs: &[f64]) -> usize {
     best + 1
 }
 
-/// The regions of a mesh, at most `most`. `width`: that of the texture, whose quarter is the side of a
-/// region's square. The elbow says how many at least; the paper leaves it at that, but where the error is
-/// spread over more of the face, squares are added until they hold a fixed share of it.
-pub fn find(points: &[Weighted], most: usize, width: f32) -> Vec<Region> {
-    let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k).1).collect();
+/// How centres of regions are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Centres {
+    /// Weighted k-means, as many as the elbow says: the paper's way.
+    Means,
+    /// One square after another, each where it holds most of the weight that is left. Means are drawn to
+    /// the middle between what is wrong here and what is wrong there, which a square may then miss.
+    Greedy,
+}
+
+/// The regions of a mesh, at most `most`. `widths`: that of every segment in the texture, half of which is
+/// the side of a region's square; the paper takes a quarter of the whole texture, which a face may fill to
+/// any share. Squares are added until they hold a fixed share of the weight, from the number at the elbow on
+/// where there is one.
+pub fn find(points: &[Weighted], most: usize, widths: &[f32], centres: Centres) -> Vec<Region> {
     let whole: f64 = points.iter().map(|p| p.weight).sum();
+    let (first, all) = match centres {
+        Centres::Means => {
+            let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k, widths).1).collect();
+            (elbow(&costs), Vec::new())
+        }
+        Centres::Greedy => (1, squares(points, most, widths)),
+    };
     let mut best = Vec::new();
-    for k in elbow(&costs)..=most {
-        let members = assign(points, &cluster(points, k).0, width / 8.0);
+    for k in first..=most {
+        let own = match centres {
+            Centres::Means => cluster(points, k, widths).0,
+            Centres::Greedy => all[..k.min(all.len())].to_vec(),
+        };
+        let members = assign(points, &own, widths);
         let held: f64 = members.iter().flat_map(|(_, own)| own.iter().map(|p| p.weight)).sum();
         best = members;
         if held >= COVERAGE * whole {
@@ -252,20 +274,57 @@ pub fn find(points: &[Weighted], most: usize, width: f32) -> Vec<Region> {
 }
 
 /// Share of the error that regions should hold.
-const COVERAGE: f64 = 0.8;
+const COVERAGE: f64 = 0.9;
 /// Fewer vertices are not worth a network.
 const FEWEST: usize = 4;
 
-/// Every point within a square of half side `half` about a centre of its segment goes to the nearest one.
+/// Half the side of a segment's square.
+fn half_side(segment: usize, widths: &[f32]) -> f32 {
+    0.25 * widths[segment]
+}
+
+/// Centres of squares, each where it holds most of the weight that earlier ones do not.
+fn squares(points: &[Weighted], most: usize, widths: &[f32]) -> Vec<(usize, Vec2)> {
+    let mut left: Vec<f64> = points.iter().map(|p| p.weight).collect();
+    let candidates: Vec<&Weighted> =
+        points.iter().step_by(points.len().div_ceil(CANDIDATES).max(1)).collect();
+    let mut out: Vec<(usize, Vec2)> = Vec::new();
+    while out.len() < most {
+        let holds = |centre: &Weighted, point: &Weighted| {
+            point.segment == centre.segment
+                && (point.uv - centre.uv).abs().max_element() <= half_side(centre.segment, widths)
+        };
+        let held = |centre: &&Weighted| -> f64 {
+            points.iter().zip(&left).filter(|(p, _)| holds(centre, p)).map(|(_, weight)| weight).sum()
+        };
+        let worth: Vec<f64> = candidates.par_iter().map(held).collect();
+        let best = (0..worth.len()).reduce(|a, b| if worth[b] > worth[a] { b } else { a });
+        let Some(best) = best.filter(|best| worth[*best] > 0.0) else { break };
+        let centre = candidates[best];
+        out.push((centre.segment, centre.uv));
+        for (point, weight) in points.iter().zip(&mut left) {
+            if holds(centre, point) {
+                *weight = 0.0;
+            }
+        }
+    }
+    out
+}
+
+/// Places that are tried for a square.
+const CANDIDATES: usize = 4000;
+
+/// Every point within a square about a centre of its segment goes to the nearest one.
 fn assign<'a>(
     points: &'a [Weighted],
     centres: &[(usize, Vec2)],
-    half: f32,
+    widths: &[f32],
 ) -> Vec<((usize, Vec2), Vec<&'a Weighted>)> {
     let mut out: Vec<((usize, Vec2), Vec<&Weighted>)> = centres.iter().map(|c| (*c, Vec::new())).collect();
     for point in points {
         let inside = |(_, (segment, centre)): &(usize, &(usize, Vec2))| {
-            *segment == point.segment && (point.uv - *centre).abs().max_element() <= half
+            *segment == point.segment
+                && (point.uv - *centre).abs().max_element() <= half_side(*segment, widths)
         };
         let nearest = centres.iter().enumerate().filter(inside).min_by(|a, b| {
             let distance = |c: Vec2| c.distance_squared(point.uv);
@@ -332,13 +391,16 @@ mod tests {
         }
         // Points without an error do not pull.
         points.push(Weighted { vertex: 180, segment: 0, uv: Vec2::new(0.5, 0.5), weight: 0.0 });
-        let regions = find(&points, 6, 1.0);
-        assert_eq!(regions.len(), 3);
-        for region in &regions {
-            assert_eq!(region.vertices.len(), 60);
+        for centres in [Centres::Means, Centres::Greedy] {
+            let regions = find(&points, 6, &[0.5, 0.5], centres);
+            assert_eq!(regions.len(), 3, "{centres:?}");
+            for region in &regions {
+                assert!((60..=61).contains(&region.vertices.len()), "{centres:?}");
+            }
         }
         assert_eq!(elbow(&[10.0, 4.0, 1.0, 0.9, 0.8]), 3);
         assert_eq!(elbow(&[1.0]), 1);
-        assert!(find(&[], 6, 1.0).is_empty());
+        assert!(find(&[], 6, &[], Centres::Means).is_empty());
+        assert!(find(&[], 6, &[], Centres::Greedy).is_empty());
     }
 }

@@ -25,7 +25,7 @@ pub struct Schedule {
 impl Default for Schedule {
     fn default() -> Self {
         Self {
-            rates: vec![1e-3, 1e-4, 1e-5],
+            rates: vec![2e-3, 2e-4, 2e-5],
             caps: vec![120_000, 50_000, 20_000],
             check_every: 1000,
             patience: 12,

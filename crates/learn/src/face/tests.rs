@@ -182,12 +182,14 @@ mod training {
             }
             (x, channels) = (out, shape.hidden);
         }
-        let (weights, bias) = (take(3 * channels), take(3));
+        let (weights, bias) = (take(shape.sets() * 3 * channels), take(shape.sets() * 3));
         let pixel = |index: usize| {
             let sum = |o: usize| {
-                (0..channels).map(|c| weights[o * channels + c] * x[index * channels + c]).sum::<f64>()
+                let row = if shape.untied { 3 * index + o } else { o };
+                let own = (0..channels).map(|c| weights[row * channels + c] * x[index * channels + c]);
+                bias[row] + own.sum::<f64>()
             };
-            DVec3::new(bias[0] + sum(0), bias[1] + sum(1), bias[2] + sum(2))
+            DVec3::new(sum(0), sum(1), sum(2))
         };
         let sample = |c: &Vec2| {
             let corner = c.floor().min(Vec2::splat((side - 2) as f32));
@@ -206,9 +208,9 @@ mod training {
         let settings = FaceSettings { batch: 3, hidden: 6, frame: false, ..FaceSettings::default() };
         let influences = Influences::new(&poses, None).expect("enough poses");
         let plan = Plan::new(&poses, &influences, &settings).expect("something moves");
-        for dense in [false, true] {
+        for (dense, untied) in [(false, false), (false, true), (true, false)] {
             let mut specs = plan.coarse.clone();
-            let shape = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3 };
+            let shape = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied };
             let uvs = poses.mesh.vertex_uvs().expect("has UVs");
             for spec in &mut specs {
                 let place = |v: &u32| uvs[*v as usize] * 1.2 * (shape.map_side() - 1) as f32;
@@ -253,7 +255,7 @@ mod training {
             };
             assert!((cost(&parameters) - before.total()).abs() < 1e-5 * before.total().max(1.0));
             let miss = directional_miss(cost, &parameters, &gradient, 1e-7, 25, 3);
-            assert!(miss < 2e-3, "dense {dense}: {miss}");
+            assert!(miss < 2e-3, "dense {dense}, untied {untied}: {miss}");
         }
     }
 
@@ -301,7 +303,7 @@ mod training {
         )
         .expect("converges");
         let mut nets = coarse.parts();
-        let (specs, _) = plan.refinement(&poses, &influences, settings);
+        let (specs, _) = plan.refinement(&poses, &influences, settings, None);
         if settings.refine && !specs.is_empty() {
             let mut problem = plan.refinement_problem(&poses, &specs, settings);
             let members = coarse.locals(&problem.members);

@@ -58,7 +58,7 @@ pub struct Trainer<'a> {
     nets: Vec<RwLock<TrainNet>>,
     /// As many as threads; which pose is worked on where leaves no trace.
     desks: Vec<Mutex<Desk>>,
-    harvests: Vec<Mutex<Harvest>>,
+    harvests: Vec<RwLock<Harvest>>,
     /// Networks, the heaviest first.
     order: Vec<usize>,
 }
@@ -72,10 +72,6 @@ enum Then<'w> {
     Learn,
     /// Where some of the vertices are.
     Predict(&'w [u32]),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -114,7 +110,7 @@ impl<'a> Trainer<'a> {
         };
         let harvest = |_| {
             let nets = nets.iter().map(TrainNet::harvest).collect();
-            Mutex::new(Harvest { cost: Cost::default(), predicted: Vec::new(), nets })
+            RwLock::new(Harvest { cost: Cost::default(), predicted: Vec::new(), nets })
         };
         let desks = (0..threads.clamp(1, batch)).map(desk).collect();
         let harvests = (0..batch).map(harvest).collect();
@@ -161,7 +157,7 @@ impl<'a> Trainer<'a> {
         self.workers.run(poses.len(), &|task| {
             let mut desk = self.desk();
             let Desk { tapes, truth, now, slopes } = &mut *desk;
-            let mut harvest = lock(&self.harvests[task]);
+            let mut harvest = write(&self.harvests[task]);
             let base = self.problem.base_of(poses[task]);
             now.iter_mut().zip(base).for_each(|(now, base)| *now = (*base).into());
             for (net, tape) in self.nets.iter().zip(tapes.iter_mut()) {
@@ -192,7 +188,7 @@ impl<'a> Trainer<'a> {
     fn cost(&self, count: usize) -> Cost {
         let mut sum = Cost::default();
         for harvest in &self.harvests[..count] {
-            sum += lock(harvest).cost;
+            sum += read(harvest).cost;
         }
         Cost { position: sum.position / count as f64, normal: sum.normal / count as f64 }
     }
@@ -208,12 +204,9 @@ impl<'a> Trainer<'a> {
         let step = Step::new(number, rate);
         self.workers.run(self.nets.len(), &|task| {
             let index = self.order[task];
-            let mut net = write(&self.nets[index]);
-            net.clear();
-            for pose in 0..count {
-                net.collect(pose, &lock(&self.harvests[pose]).nets[index]);
-            }
-            net.finish(count, step);
+            let harvests: Vec<_> = self.harvests[..count].iter().map(read).collect();
+            let own: Vec<&NetHarvest> = harvests.iter().map(|harvest| &harvest.nets[index]).collect();
+            write(&self.nets[index]).finish(&own, step);
         });
         self.cost(count)
     }
@@ -247,18 +240,47 @@ impl<'a> Trainer<'a> {
     pub fn predict(
         &self,
         wanted: &[u32],
-        mut watch: impl FnMut(usize) -> bool,
+        watch: impl FnMut(usize) -> bool,
     ) -> Result<Vec<Vec3>, FaceLearnError> {
         let all: Vec<usize> = (0..self.problem.poses.len()).collect();
-        let mut out = Vec::with_capacity(all.len() * wanted.len());
-        for batch in all.chunks(self.batch) {
+        self.predict_poses(&all, wanted, watch)
+    }
+
+    /// [`Trainer::predict`] for some of the poses.
+    pub fn predict_poses(
+        &self,
+        poses: &[usize],
+        wanted: &[u32],
+        mut watch: impl FnMut(usize) -> bool,
+    ) -> Result<Vec<Vec3>, FaceLearnError> {
+        let mut out = Vec::with_capacity(poses.len() * wanted.len());
+        for batch in poses.chunks(self.batch) {
             self.work(batch, Then::Predict(wanted));
             for harvest in &self.harvests[..batch.len()] {
-                out.extend_from_slice(&lock(harvest).predicted);
+                out.extend_from_slice(&read(harvest).predicted);
             }
             if !watch(out.len() / wanted.len().max(1)) {
                 return Err(FaceLearnError::Stopped);
             }
+        }
+        Ok(out)
+    }
+
+    /// What the networks leave of every vertex of the mesh in some poses: its share of the loss, on average.
+    pub fn left(&self, poses: &[usize]) -> Result<Vec<f64>, FaceLearnError> {
+        let members = &self.problem.members;
+        let all: Vec<u32> = (0..members.len() as u32).collect();
+        let predicted = self.predict_poses(poses, &all, |_| true)?;
+        let mut sums = vec![0.0; members.len()];
+        for (pose, now) in poses.iter().zip(predicted.chunks_exact(members.len().max(1))) {
+            let vertices = self.problem.poses.vertices_of(*pose);
+            let truth: Vec<Vec3A> = members.iter().map(|v| vertices[*v as usize].into()).collect();
+            let now: Vec<Vec3A> = now.iter().map(|v| (*v).into()).collect();
+            self.problem.loss.blame(&truth, &now, &mut sums);
+        }
+        let mut out = vec![0.0; self.problem.poses.mesh.vertex_count()];
+        for (vertex, sum) in members.iter().zip(sums) {
+            out[*vertex as usize] = sum / poses.len().max(1) as f64;
         }
         Ok(out)
     }

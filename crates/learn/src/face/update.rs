@@ -91,6 +91,49 @@ impl Step {
             }
         }
     }
+
+    /// Steps down the derivatives of a 1×1 convolution with weights of its own in every pixel, `g[o][c] =
+    /// Σ_b d[o] · f[c]`. `parameters` and moments: weights `[sets][outputs][hidden]`, then bias
+    /// `[sets][outputs]`. `pixels`: the sets that have a derivative; `factors` of each pose: their features
+    /// `[pixels][hidden]` and derivatives `[pixels][outputs]`. `sizes`: sets, outputs, hidden.
+    ///
+    /// # Panics
+    /// When an array is too short.
+    pub fn apply_pixels(
+        &self,
+        parameters: &mut [f32],
+        pixels: &[usize],
+        factors: &[(&[f32], &[f32])],
+        (sets, outputs, hidden): (usize, usize, usize),
+        first: &mut [f32],
+        second: &mut [f32],
+    ) {
+        let weights = sets * outputs * hidden;
+        for (features, slopes) in factors {
+            assert!(features.len() == pixels.len() * hidden, "features of all pixels");
+            assert!(slopes.len() == pixels.len() * outputs, "derivatives of all pixels");
+        }
+        let mut gradient = vec![0.0f32; hidden];
+        for (index, pixel) in pixels.iter().enumerate() {
+            for output in 0..outputs {
+                gradient.fill(0.0);
+                let mut by_bias = 0.0;
+                for (features, slopes) in factors {
+                    let by = slopes[index * outputs + output];
+                    by_bias += by;
+                    let own = &features[index * hidden..(index + 1) * hidden];
+                    gradient.iter_mut().zip(own).for_each(|(sum, f)| *sum += by * f);
+                }
+                let row = pixel * outputs + output;
+                let range = row * hidden..(row + 1) * hidden;
+                let bias = weights + row..weights + row + 1;
+                for (range, gradient) in [(range, &gradient[..]), (bias, &[by_bias][..])] {
+                    let (first, second) = (&mut first[range.clone()], &mut second[range.clone()]);
+                    self.apply(&mut parameters[range], gradient, first, second);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -23,11 +23,14 @@ pub struct DrawingShape {
     pub doublings: usize,
     /// Channels of the map: an offset, and a normal where the twin carries them.
     pub outputs: usize,
+    /// Whether every pixel of the map reads the features with weights of its own. The paper's are shared.
+    #[serde(default)]
+    pub untied: bool,
 }
 
 impl Default for DrawingShape {
     fn default() -> Self {
-        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3 }
+        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3, untied: false }
     }
 }
 
@@ -58,11 +61,19 @@ impl DrawingShape {
     }
 
     /// Numbers of all parameters: per convolution weights `[out][in][3][3]` and bias `[out]`, then the
-    /// 1×1 convolution `[outputs][hidden]` and its bias.
+    /// 1×1 convolution, weights `[sets][outputs][hidden]` and bias `[sets][outputs]`.
     pub fn parameter_count(&self) -> usize {
-        let convolutions: usize =
-            (0..self.convolutions()).map(|c| self.hidden * (9 * self.inputs_of(c) + 1)).sum();
-        convolutions + self.outputs * (self.hidden + 1)
+        self.convolution_parameters() + self.sets() * self.outputs * (self.hidden + 1)
+    }
+
+    /// Numbers of the parameters before the 1×1 convolution.
+    pub fn convolution_parameters(&self) -> usize {
+        (0..self.convolutions()).map(|c| self.hidden * (9 * self.inputs_of(c) + 1)).sum()
+    }
+
+    /// Sets of weights of the 1×1 convolution: one, or one a pixel of the map.
+    pub fn sets(&self) -> usize {
+        if self.untied { self.map_side().pow(2) } else { 1 }
     }
 
     /// Whether sizes are small enough to be a network of ours and not a slip or an attack.
@@ -138,7 +149,9 @@ impl Drawing {
             stages.push(doubling(&shape, convolution, &mut wanted));
         }
         stages.reverse();
-        Self { shape, slope, stages, seen: drawn, point: Point::new(shape.outputs, hidden) }
+        let seen: Vec<[u32; 2]> = drawn;
+        let point = Point::new(shape.outputs, hidden, shape.untied.then_some(seen.len()));
+        Self { shape, slope, stages, seen, point }
     }
 
     /// Its sizes.
@@ -150,7 +163,7 @@ impl Drawing {
     pub fn multiply_adds(&self) -> usize {
         let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
         let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
-        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.weights.len()
+        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.work()
     }
 
     /// Images for one pass, zero.
@@ -192,11 +205,43 @@ impl Drawing {
                 }
             }
         }
-        let lanes = stride(hidden);
-        for (row, weights) in rest[..self.shape.outputs * hidden].chunks_exact(hidden).enumerate() {
-            self.point.weights[row * lanes..row * lanes + hidden].copy_from_slice(weights);
+        let (lanes, outputs) = (stride(hidden), self.shape.outputs);
+        let (weights, bias) = rest.split_at(self.shape.sets() * outputs * hidden);
+        let pixels = self.seen_pixels();
+        let sets: &mut dyn Iterator<Item = usize> =
+            if self.shape.untied { &mut pixels.into_iter() } else { &mut std::iter::once(0) };
+        let own = self.point.weights.chunks_exact_mut(outputs * lanes);
+        for (set, (own, own_bias)) in sets.zip(own.zip(self.point.bias.chunks_exact_mut(outputs))) {
+            let rows = weights[set * outputs * hidden..].chunks_exact(hidden);
+            for (row, weights) in own.chunks_exact_mut(lanes).zip(rows) {
+                row[..hidden].copy_from_slice(weights);
+            }
+            own_bias.copy_from_slice(&bias[set * outputs..(set + 1) * outputs]);
         }
-        self.point.bias.copy_from_slice(&rest[self.shape.outputs * hidden..]);
+    }
+
+    /// The pixels of the map that are drawn, by number, in the order in which they are drawn.
+    pub fn seen_pixels(&self) -> Vec<usize> {
+        let stride = map_stride(self.shape.outputs);
+        self.seen.iter().map(|[_, place]| *place as usize / stride).collect()
+    }
+
+    /// Keeps weights that every pixel has of its own in 16 bits. Such a drawing cannot load others.
+    pub fn halve(&mut self) {
+        self.point.halve();
+    }
+
+    /// After [`Drawing::forward`] and [`Drawing::backward`], for weights that every pixel has of its own:
+    /// the factors of the derivative of each pixel that is drawn, features `[seen][hidden]` and derivatives
+    /// by the map `[seen][outputs]`.
+    pub fn factors(&self, images: &Images, by_map: &[f32], features: &mut [f32], slopes: &mut [f32]) {
+        let (hidden, outputs) = (self.shape.hidden, self.shape.outputs);
+        let image = images.0.last().expect("there are images");
+        let out = features.chunks_exact_mut(hidden).zip(slopes.chunks_exact_mut(outputs));
+        for (&[from, to], (features, slopes)) in self.seen.iter().zip(out) {
+            features.copy_from_slice(&image[from as usize..from as usize + hidden]);
+            slopes.copy_from_slice(&by_map[to as usize..to as usize + outputs]);
+        }
     }
 
     /// Puts dense numbers `[side][side][channels]` into the first image.
@@ -250,7 +295,7 @@ impl Drawing {
         }
     }
 
-    /// After [`Drawing::backward`]: adds the derivatives by all parameters, as the stencils have them.
+    /// After [`Drawing::backward`]: adds the derivatives by all shared parameters, as the stencils have them.
     pub fn accumulate(
         &self,
         kernel: Kernel,
@@ -265,8 +310,10 @@ impl Drawing {
                 stencil.accumulate(kernel, &images.0[index], places, &slopes.0[index + 1], weights, bias);
             }
         }
-        let features = images.0.last().expect("there are images");
-        self.point.accumulate(kernel, &self.seen, features, by_map, &mut sums.point);
+        if let Some(sums) = &mut sums.point {
+            let features = images.0.last().expect("there are images");
+            self.point.accumulate(kernel, &self.seen, features, by_map, sums);
+        }
     }
 
     /// Sums for [`Drawing::accumulate`], zero.
@@ -275,16 +322,22 @@ impl Drawing {
         let zero = |(s, _): &(Stencil, Places)| (vec![0.0; s.weights().len()], vec![0.0; s.outputs()]);
         DrawingSums {
             stencils: stencils.map(zero).collect(),
-            point: Point::new(self.shape.outputs, stride(self.shape.hidden)),
+            point: (!self.shape.untied)
+                .then(|| Point::new(self.shape.outputs, stride(self.shape.hidden), None)),
         }
     }
 
-    /// Derivatives by all parameters in their order, from those by the stencils.
+    /// Numbers of the parameters that pixels share: all but weights that each has of its own.
+    pub fn shared_parameters(&self) -> usize {
+        if self.shape.untied { self.shape.convolution_parameters() } else { self.shape.parameter_count() }
+    }
+
+    /// Derivatives by all shared parameters in their order, from those by the stencils.
     ///
     /// # Panics
-    /// When `out` is not as long as there are parameters.
+    /// When `out` is not as long as there are shared parameters.
     pub fn fold(&self, sums: &DrawingSums, out: &mut [f32]) {
-        assert_eq!(out.len(), self.shape.parameter_count(), "all parameters");
+        assert_eq!(out.len(), self.shared_parameters(), "all shared parameters");
         out.fill(0.0);
         let hidden = self.shape.hidden;
         let mut own = sums.stencils.iter();
@@ -310,12 +363,14 @@ impl Drawing {
                 }
             }
         }
-        let lanes = stride(hidden);
-        let (weights, bias) = rest.split_at_mut(self.shape.outputs * hidden);
-        for (row, own) in weights.chunks_exact_mut(hidden).zip(sums.point.weights.chunks_exact(lanes)) {
-            row.copy_from_slice(&own[..hidden]);
+        if let Some(point) = &sums.point {
+            let lanes = stride(hidden);
+            let (weights, bias) = rest.split_at_mut(self.shape.outputs * hidden);
+            for (row, own) in weights.chunks_exact_mut(hidden).zip(point.weights.chunks_exact(lanes)) {
+                row.copy_from_slice(&own[..hidden]);
+            }
+            bias.copy_from_slice(&point.bias);
         }
-        bias.copy_from_slice(&sums.point.bias);
     }
 }
 
@@ -324,13 +379,15 @@ impl Drawing {
 pub struct DrawingSums {
     /// Weights and bias of every stencil, stage by stage.
     stencils: Vec<(Vec<f32>, Vec<f32>)>,
-    point: Point,
+    /// Of the 1×1 convolution, where its weights are shared.
+    point: Option<Point>,
 }
 
 impl DrawingSums {
     fn arrays(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
         let stencils = self.stencils.iter_mut().flat_map(|(weights, bias)| [weights, bias]);
-        stencils.chain([&mut self.point.weights, &mut self.point.bias])
+        let point = self.point.iter_mut().flat_map(|point| [&mut point.weights, &mut point.bias]);
+        stencils.chain(point)
     }
 
     /// Back to zero.
@@ -341,7 +398,7 @@ impl DrawingSums {
     /// Adds other sums of the same drawing.
     pub fn add(&mut self, other: &Self) {
         let others = other.stencils.iter().flat_map(|(weights, bias)| [weights, bias]);
-        let others = others.chain([&other.point.weights, &other.point.bias]);
+        let others = others.chain(other.point.iter().flat_map(|point| [&point.weights, &point.bias]));
         for (own, other) in self.arrays().zip(others) {
             own.iter_mut().zip(other).for_each(|(a, b)| *a += b);
         }

@@ -296,6 +296,9 @@ impl Net {
             let looks: Vec<Look> = map.coordinates.iter().map(|c| Look::at(*c, side)).collect();
             let mut drawing = Drawing::new(map.shape, LEAK, &sample::seen(&looks, side));
             drawing.load(&rounded(&map.parameters, precision));
+            if precision == Precision::Half {
+                drawing.halve();
+            }
             (drawing, looks)
         });
         Ok(Self { layers, map })

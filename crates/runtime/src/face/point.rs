@@ -1,38 +1,74 @@
-//! The 1×1 convolution at the end of a drawing: sixteen features of a pixel to its offset, and back.
-//! Sums over few numbers for many pixels; general loops first, the usual size in AVX2 below.
+//! The 1×1 convolution at the end of a drawing: sixteen features of a pixel to its offset, and back. Its
+//! weights are shared by all pixels, as in the paper, or every pixel has its own: the same work, and far
+//! more that a map can say. General loops first, the usual size in AVX2 below.
 
 use super::stencil::{LANES, fast};
 use crate::dense::Kernel;
+use half::f16;
 
 /// Where a pixel's features and its place in the map are.
 pub(super) type Pixel = [u32; 2];
 
-/// Weights `[outputs][lanes]` and bias of the convolution.
+/// Weights `[sets][outputs][lanes]` and bias `[sets][outputs]`: one set for all pixels, or one a pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
     pub weights: Vec<f32>,
+    /// The weights in 16 bits instead, for drawings that only run: many sets are read once a map, so that
+    /// bytes are what they cost.
+    half: Vec<u16>,
     pub bias: Vec<f32>,
+    outputs: usize,
     lanes: usize,
+    untied: bool,
 }
 
 impl Point {
-    /// Zero.
-    pub fn new(outputs: usize, lanes: usize) -> Self {
-        Self { weights: vec![0.0; outputs * lanes], bias: vec![0.0; outputs], lanes }
+    /// Zero. `sets`: the number of pixels where each has weights of its own.
+    pub fn new(outputs: usize, lanes: usize, sets: Option<usize>) -> Self {
+        let count = sets.unwrap_or(1);
+        Self {
+            weights: vec![0.0; count * outputs * lanes],
+            half: Vec::new(),
+            bias: vec![0.0; count * outputs],
+            outputs,
+            lanes,
+            untied: sets.is_some(),
+        }
     }
 
-    fn outputs(&self) -> usize {
-        self.bias.len()
+    /// Multiply-adds of a pixel.
+    pub fn work(&self) -> usize {
+        self.outputs * self.lanes
+    }
+
+    /// Keeps sets of pixels in 16 bits from now on. Numbers should have been rounded before.
+    pub fn halve(&mut self) {
+        if self.untied {
+            self.half = self.weights.iter().map(|w| f16::from_f32(*w).to_bits()).collect();
+            self.weights = Vec::new();
+        }
     }
 
     fn usual(&self, kernel: Kernel) -> bool {
-        fast(kernel) && self.lanes == LANES && self.outputs() == 3
+        fast(kernel) && self.lanes == LANES && self.outputs == 3
     }
 
     fn check(&self, pixels: &[Pixel], features: usize, map: usize) {
-        let fits =
-            |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs() <= map;
+        let fits = |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs <= map;
         assert!(pixels.iter().all(fits), "pixels lie in the images");
+        assert!(!self.untied || pixels.len() * self.outputs == self.bias.len(), "a set a pixel");
+    }
+
+    /// The set of pixel number `index`.
+    fn set(&self, index: usize) -> usize {
+        if self.untied { index } else { 0 }
+    }
+
+    fn weight(&self, place: usize) -> f32 {
+        match self.half.is_empty() {
+            true => self.weights[place],
+            false => f16::from_bits(self.half[place]).to_f32(),
+        }
     }
 
     /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c]`.
@@ -44,11 +80,13 @@ impl Point {
             return unsafe { avx2::forward(self, pixels, features, map) };
         }
         let _ = self.usual(kernel);
-        for &[from, to] in pixels {
+        for (index, &[from, to]) in pixels.iter().enumerate() {
             let own = &features[from as usize..from as usize + self.lanes];
-            for (output, row) in self.weights.chunks_exact(self.lanes).enumerate() {
-                let sum: f32 = row.iter().zip(own).map(|(w, v)| w * v).sum();
-                map[to as usize + output] = self.bias[output] + sum;
+            for output in 0..self.outputs {
+                let row = self.set(index) * self.outputs + output;
+                let sum: f32 =
+                    own.iter().enumerate().map(|(c, v)| self.weight(row * self.lanes + c) * v).sum();
+                map[to as usize + output] = self.bias[row] + sum;
             }
         }
     }
@@ -71,20 +109,22 @@ impl Point {
             return unsafe { avx2::backward(self, pixels, slope, features, by_map, slopes) };
         }
         let _ = kernel;
-        for &[from, to] in pixels {
+        for (index, &[from, to]) in pixels.iter().enumerate() {
             let range = from as usize..from as usize + self.lanes;
             let out = &mut slopes[range.clone()];
             out.fill(0.0);
-            for (output, row) in self.weights.chunks_exact(self.lanes).enumerate() {
+            for output in 0..self.outputs {
                 let by = by_map[to as usize + output];
-                out.iter_mut().zip(row).for_each(|(sum, w)| *sum += w * by);
+                let row = (self.set(index) * self.outputs + output) * self.lanes;
+                out.iter_mut().enumerate().for_each(|(c, sum)| *sum += self.weight(row + c) * by);
             }
             let own = &features[range];
             out.iter_mut().zip(own).for_each(|(d, y)| *d *= if *y > 0.0 { 1.0 } else { slope });
         }
     }
 
-    /// Adds the derivatives by weights and bias to `sums`.
+    /// Adds the derivatives by weights and bias to `sums`. For shared weights: where every pixel has its
+    /// own, what there is to add is an outer product a pixel, and its factors say all.
     pub fn accumulate(
         &self,
         kernel: Kernel,
@@ -94,7 +134,7 @@ impl Point {
         sums: &mut Point,
     ) {
         self.check(pixels, features.len(), by_map.len());
-        assert!(sums.weights.len() == self.weights.len(), "same shapes");
+        assert!(!self.untied && sums.weights.len() == self.weights.len(), "same shapes");
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: as in `forward`.
@@ -119,29 +159,42 @@ mod avx2 {
     use super::{LANES, Pixel, Point};
     use std::arch::x86_64::*;
 
-    /// The weights in registers.
+    /// The weights of a set in registers.
     ///
     /// # Safety
-    /// The machine has AVX2; the point has the usual sizes.
+    /// The machine has AVX2 and F16C; the point has the usual sizes and that many sets.
     #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn load(point: &Point) -> [[__m256; 2]; 3] {
-        // SAFETY: three rows of sixteen weights.
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn load(point: &Point, set: usize) -> [[__m256; 2]; 3] {
+        // SAFETY: three rows of sixteen weights a set.
         let row = |output: usize| unsafe {
-            let start = point.weights.as_ptr().add(output * LANES);
-            [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))]
+            let place = (set * 3 + output) * LANES;
+            match point.half.is_empty() {
+                true => {
+                    let start = point.weights.as_ptr().add(place);
+                    [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))]
+                }
+                false => {
+                    let start = point.half.as_ptr().add(place).cast::<__m128i>();
+                    [_mm256_cvtph_ps(_mm_loadu_si128(start)), _mm256_cvtph_ps(_mm_loadu_si128(start.add(1)))]
+                }
+            }
         };
         [row(0), row(1), row(2)]
     }
 
     /// # Safety
-    /// The machine has AVX2 and FMA; sizes are the usual ones; pixels lie in both images.
-    #[target_feature(enable = "avx2,fma")]
+    /// The machine has AVX2, FMA and F16C; sizes are the usual ones; pixels lie in both images and have
+    /// sets of their own where weights are not shared.
+    #[target_feature(enable = "avx2,fma,f16c")]
     pub unsafe fn forward(point: &Point, pixels: &[Pixel], features: &[f32], map: &mut [f32]) {
         // SAFETY: promised by the caller.
         unsafe {
-            let weights = load(point);
-            for &[from, to] in pixels {
+            let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
+            for (index, &[from, to]) in pixels.iter().enumerate() {
+                if point.untied {
+                    weights = load(point, index);
+                }
                 let start = features.as_ptr().add(from as usize);
                 let own = [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))];
                 let sum = |w: [__m256; 2]| _mm256_fmadd_ps(w[1], own[1], _mm256_mul_ps(w[0], own[0]));
@@ -152,8 +205,9 @@ mod avx2 {
                 let mut three = [0.0f32; 4];
                 _mm_storeu_ps(three.as_mut_ptr(), all);
                 let out = map.as_mut_ptr().add(to as usize);
+                let bias = point.bias.as_ptr().add(point.set(index) * 3);
                 for output in 0..3 {
-                    *out.add(output) = three[output] + point.bias[output];
+                    *out.add(output) = three[output] + *bias.add(output);
                 }
             }
         }
@@ -161,7 +215,7 @@ mod avx2 {
 
     /// # Safety
     /// As [`forward`], for all three images.
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2,fma,f16c")]
     pub unsafe fn backward(
         point: &Point,
         pixels: &[Pixel],
@@ -172,9 +226,12 @@ mod avx2 {
     ) {
         // SAFETY: promised by the caller.
         unsafe {
-            let weights = load(point);
+            let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
             let leak = _mm256_set1_ps(slope);
-            for &[from, to] in pixels {
+            for (index, &[from, to]) in pixels.iter().enumerate() {
+                if point.untied {
+                    weights = load(point, index);
+                }
                 let by = by_map.as_ptr().add(to as usize);
                 let three = [0, 1, 2].map(|output| _mm256_broadcast_ss(&*by.add(output)));
                 for half in 0..2 {
@@ -191,12 +248,12 @@ mod avx2 {
     }
 
     /// # Safety
-    /// As [`forward`]; the sums have the usual sizes.
-    #[target_feature(enable = "avx2,fma")]
+    /// As [`forward`]; the sums have the usual sizes and one set.
+    #[target_feature(enable = "avx2,fma,f16c")]
     pub unsafe fn accumulate(pixels: &[Pixel], features: &[f32], by_map: &[f32], sums: &mut Point) {
         // SAFETY: promised by the caller.
         unsafe {
-            let mut totals = load(sums);
+            let mut totals = load(sums, 0);
             let mut bias = [sums.bias[0], sums.bias[1], sums.bias[2]];
             for &[from, to] in pixels {
                 let start = features.as_ptr().add(from as usize);
@@ -229,10 +286,18 @@ mod tests {
     #[test]
     fn the_fast_kernel_matches_the_loops() {
         let mut random = Random::new(6);
-        let mut draw = |count: usize| -> Vec<f32> { (0..count).map(|_| random.uniform(-1.0, 1.0)).collect() };
-        for count in [0usize, 1, 9] {
-            let mut point = Point::new(3, LANES);
-            (point.weights, point.bias) = (draw(3 * LANES), draw(3));
+        let mut draw = |count: usize| -> Vec<f32> {
+            (0..count).map(|_| f16::from_f32(random.uniform(-1.0, 1.0)).to_f32()).collect()
+        };
+        for (count, untied, halve) in [0usize, 1, 9]
+            .into_iter()
+            .flat_map(|count| [(count, false, false), (count, true, false), (count, true, true)])
+        {
+            let mut point = Point::new(3, LANES, untied.then_some(count));
+            (point.weights, point.bias) = (draw(point.weights.len()), draw(point.bias.len()));
+            if halve {
+                point.halve();
+            }
             let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
             let (features, by_map) = (draw(count * LANES), draw(count * 4));
             let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
@@ -240,12 +305,34 @@ mod tests {
                 point.forward(kernel, &pixels, &features, &mut map);
                 let mut slopes = vec![0.0; count * LANES];
                 point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes);
-                let mut sums = Point::new(3, LANES);
-                sums.bias[1] = 1.0;
-                point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
+                let mut sums = Point::new(3, LANES, None);
+                if !untied {
+                    sums.bias[1] = 1.0;
+                    point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
+                }
                 [map, slopes, sums.weights, sums.bias].concat()
             });
             assert!(results[0].iter().zip(&results[1]).all(|(a, b)| (a - b).abs() < 1e-5), "{count}");
+            assert!(count == 0 || results[0].iter().any(|value| *value != 0.0));
         }
+    }
+
+    #[test]
+    fn sets_of_their_own_are_shared_ones_when_all_are_equal() {
+        let mut random = Random::new(7);
+        let mut draw = |count: usize| -> Vec<f32> { (0..count).map(|_| random.uniform(-1.0, 1.0)).collect() };
+        let count = 5;
+        let mut shared = Point::new(3, LANES, None);
+        (shared.weights, shared.bias) = (draw(3 * LANES), draw(3));
+        let mut untied = Point::new(3, LANES, Some(count));
+        (untied.weights, untied.bias) = (shared.weights.repeat(count), shared.bias.repeat(count));
+        let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
+        let features = draw(count * LANES);
+        let maps = [&shared, &untied].map(|point| {
+            let mut map = vec![0.0; count * 4];
+            point.forward(Kernel::detect(), &pixels, &features, &mut map);
+            map
+        });
+        assert_eq!(maps[0], maps[1]);
     }
 }

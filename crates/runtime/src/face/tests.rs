@@ -44,8 +44,8 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
         uvs: uvs.clone(),
         segments: Segments { names, of_vertex },
     };
-    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 1, outputs };
-    let fine = DrawingShape { side: 2, channels: 4, hidden: 17, doublings: 2, outputs };
+    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 1, outputs, untied: false };
+    let fine = DrawingShape { side: 2, channels: 4, hidden: 17, doublings: 2, outputs, untied: true };
     let mut net = |name: &str, stage: Stage, vertices: Vec<u32>, shape: Option<DrawingShape>| {
         let inputs: Vec<u32> = (0..5).map(|i| (i * 3 + vertices[0]) % CONTROLS as u32).collect();
         let last = shape.map_or(3 * vertices.len(), |s| s.first_image());
@@ -139,12 +139,14 @@ fn slow_map(shape: &DrawingShape, parameters: &[f32], first: &[f64]) -> Vec<f64>
         (channels, image) = (shape.hidden, out);
     }
     let mut map = vec![0.0; side * side * shape.outputs];
+    let bias = rest.len() / (channels + 1) * channels;
     for index in 0..side * side {
         for output in 0..shape.outputs {
-            let weights = &rest[output * channels..(output + 1) * channels];
+            let row = if shape.untied { index * shape.outputs + output } else { output };
+            let weights = &rest[row * channels..(row + 1) * channels];
             let own = &image[index * channels..(index + 1) * channels];
             let sum: f64 = weights.iter().zip(own).map(|(w, v)| w * v).sum();
-            map[index * shape.outputs + output] = sum + rest[shape.outputs * channels + output];
+            map[index * shape.outputs + output] = sum + rest[bias + row];
         }
     }
     map
