@@ -1,11 +1,12 @@
 //! The benchmarks: each runs commands of the optimised program, as anybody could type them, and prints what
 //! they print. `docs/benchmarks.md` keeps the figures.
 
+use crate::bench_face;
 use crate::shell::cargo;
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body";
+const NAMES: &str = "sampling, inverse, body, face";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -13,12 +14,14 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"sampling", more)) => understudy(&[&["bench-sampling"], more].concat()),
         Some((&"inverse", more)) => understudy(&[&["bench-inverse"], more].concat()),
         Some((&"body", more)) => body(more),
+        Some((&"face", more)) => bench_face::run(more),
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }
 }
 
-fn understudy(words: &[&str]) -> Result<()> {
+/// Runs a command of the optimised program.
+pub fn understudy(words: &[&str]) -> Result<()> {
     cargo(&[&["run", "--release", "--quiet", "--package", "understudy", "--"], words].concat())
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 mod bench;
+mod bench_face;
 mod check;
 mod layers;
 mod markdown;
@@ -19,7 +20,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face`
 
 Example: cargo xtask check && cargo xtask test
 ";

@@ -29,6 +29,21 @@ pub fn cargo(arguments: &[&str]) -> Result<()> {
     run(Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into())).args(arguments))
 }
 
+/// What a command of the optimised program prints; an error where it fails. Shows nothing.
+pub fn answer(words: &[&str]) -> Result<String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["run", "--release", "--quiet", "--package", "understudy", "--"])
+        .args(words)
+        .current_dir(root())
+        .stderr(Stdio::null())
+        .output()
+        .context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("`understudy {}` failed ({})", words.join(" "), output.status);
+    }
+    String::from_utf8(output.stdout).context("the answer is not text")
+}
+
 fn exists(program: &str) -> bool {
     let probe = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     probe.is_ok_and(|status| status.success())

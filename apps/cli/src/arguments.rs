@@ -51,6 +51,7 @@ A run that was interrupted goes on where it stopped when the same command is giv
   understudy convert face.npz -o face.glb
   understudy convert rook -o walk.glb --bake walk --tolerance-mm 0.1
   understudy convert data/rook -o rook.npz
+  understudy convert mira -o other.obj --remesh
 
 Reads   .obj .glb .gltf .npz .bvh .csv, a rig by name, a dataset folder
 Writes  .obj .glb .npz .bvh .csv")]
@@ -88,7 +89,9 @@ Methods and equations: docs/methods/inverse-rig.md")]
   understudy export rook.twin --glb rook.glb --clip walk --clip data/rook-kick")]
     Export(ExportArguments),
     /// Moves a face twin to another mesh with the same texture coordinates.
-    #[command(after_help = "Example: understudy transfer mira.twin remeshed.obj -o remeshed.twin")]
+    #[command(after_help = "Examples:
+  understudy transfer mira.twin remeshed.obj -o remeshed.twin
+  understudy transfer mira.twin remeshed.obj -o remeshed.twin --check data/mira-roar")]
     Transfer(TransferArguments),
     /// Prints a completion script for a shell.
     #[command(
@@ -148,6 +151,12 @@ pub struct SampleArguments {
     /// Take no poses from this clip; can be given again.
     #[arg(long, value_name = "NAME")]
     pub exclude: Vec<String>,
+    /// Take no poses from this share of every clip's frames: they are for tests.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub hold_out: Option<f32>,
+    /// Record the frames that --hold-out leaves out, and nothing else.
+    #[arg(long, requires = "hold_out")]
+    pub held_out: bool,
     /// Frames a second at which clips are read.
     #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
     pub rate: f32,
@@ -218,6 +227,10 @@ pub struct ConvertArguments {
     /// Frames a second of clips.
     #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
     pub rate: Option<f32>,
+    /// Cut the mesh up anew: the same surface and texture coordinates with other vertices and triangles, as
+    /// .obj.
+    #[arg(long, conflicts_with_all = ["bake", "clip"])]
+    pub remesh: bool,
 }
 
 /// Of `info`.

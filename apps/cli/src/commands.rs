@@ -79,6 +79,8 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         seed: arguments.seed,
         clips: arguments.clips,
         exclude: arguments.exclude,
+        hold_out: arguments.hold_out.unwrap_or(0.0),
+        held_out: arguments.held_out,
         rate: arguments.rate,
         mix: arguments.mix,
         threads: arguments.threads.unwrap_or(defaults.threads),
@@ -135,6 +137,7 @@ fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
         clip: arguments.clip,
         tolerance_mm: arguments.tolerance_mm,
         rate: arguments.rate,
+        remesh: arguments.remesh,
     };
     let report = watched(|progress| convert(&config, progress))?;
     output::print(json, &report, |report| {
@@ -181,6 +184,7 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
     let config = DemoConfig {
         output: arguments.output,
         poses: arguments.poses,
+        face_steps: defaults.face_steps,
         threads: arguments.threads.unwrap_or(defaults.threads),
         command: std::env::args().collect::<Vec<_>>().join(" "),
     };
@@ -195,6 +199,13 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
                     twin.mean_cm, skin.mean_cm
                 ));
             }
+        }
+        for (set, methods) in &report.face_eval.sets {
+            let figures = report.face_eval.order.iter().map(|name| {
+                let m = &methods[name];
+                format!("{name} {:.2} mm and {:.1}°", m.mean_mm, m.normal_deg)
+            });
+            lines.push(format!("{set}: {}", figures.collect::<Vec<_>>().join(", ")));
         }
         lines.push(format!("done in {:.0} s; open {}", report.seconds, report.report.display()));
         lines.join("\n")

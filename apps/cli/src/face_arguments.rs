@@ -74,6 +74,9 @@ pub struct TransferArguments {
     /// The twin of that mesh.
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
+    /// Weigh the twin on both meshes on this dataset of the old one; can be given again.
+    #[arg(long, value_name = "DIR")]
+    pub check: Vec<PathBuf>,
 }
 
 /// `NAME=FILE` of `eval --against`.

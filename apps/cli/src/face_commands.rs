@@ -109,17 +109,46 @@ fn eval_text(report: &EvalFaceReport) -> String {
         ]
     };
     let mut text = String::new();
-    for (set, methods) in &report.sets {
-        text += &format!("{set}\n{}\n\n", table(&head, &methods.iter().map(row).collect::<Vec<_>>()));
+    let all = (report.sets.len() > 1).then(|| ("all poses", &report.methods));
+    for (set, methods) in report.sets.iter().map(|(set, m)| (set.as_str(), m)).chain(all) {
+        let rows = report.order.iter().map(|name| row((name, &methods[name]))).collect::<Vec<_>>();
+        text += &format!("{set}\n{}\n\n", table(&head, &rows));
     }
-    for (name, figures) in &report.spectrum {
-        let gaps = &report.gaps[name];
+    for name in &report.order {
+        let (figures, gaps) = (&report.spectrum[name], &report.gaps[name]);
         text += &format!(
-            "{name}: {:.1} % of the error's power is between neighbours; {} of {} open pairs of lips and lids stuck\n",
+            "{name}: {:.3}/1000 mm² of the error's power is between neighbours ({:.1} %); of lips and lids {} of {} open \
+             pairs are stuck, {} of {} closed ones ajar\n",
+            figures.high_power * 1e3,
             figures.high_share * 100.0,
             gaps.stuck,
-            thousands(gaps.open as u64)
+            thousands(gaps.open as u64),
+            gaps.ajar,
+            thousands(gaps.closed as u64)
         );
+    }
+    for (what, figures) in [("segments", &report.rigid), ("teeth", &report.teeth)] {
+        if let Some(f) = figures {
+            text += &format!(
+                "{} rigid {what}: the twin bends them by {:.6} cm at most, the original by {:.6}; at most {:.3} mm away on \
+                 average, {:.3} mm in the worst pose ({})\n",
+                f.segments, f.bends_cm, f.original_bends_cm, f.mean_mm, f.max_mm, f.worst
+            );
+        }
+    }
+    let twin = &report.methods["twin"];
+    let others = report.order.iter().filter(|name| *name != "twin");
+    let ratio = |name: &String| {
+        let other = &report.methods[name];
+        let normals = twin.normal_deg / other.normal_deg.max(1e-9);
+        format!("{:.2} × {name} ({normals:.2})", twin.mean_mm / other.mean_mm.max(1e-9))
+    };
+    let ratios: Vec<String> = others.map(ratio).collect();
+    if !ratios.is_empty() {
+        text += &format!("error of the twin (and of its normals): {}\n", ratios.join(", "));
+    }
+    if let Some(ms) = report.original_ms {
+        text += &format!("the rig itself takes {ms:.3} ms\n");
     }
     if let Some(page) = &report.page {
         text += &format!("report: {}", page.display());
@@ -199,15 +228,23 @@ pub fn run_export_face(json: bool, arguments: ExportArguments) -> Result<()> {
 
 /// `transfer`.
 pub fn run_transfer(json: bool, arguments: TransferArguments) -> Result<()> {
-    let TransferArguments { twin, mesh, output } = arguments;
-    let report = watched(|progress| transfer_face(&TransferConfig { twin, mesh, output }, progress))?;
+    let TransferArguments { twin, mesh, output, check } = arguments;
+    let config = TransferConfig { twin, mesh, output, check };
+    let report = watched(|progress| transfer_face(&config, progress))?;
     output::print(json, &report, |report| {
-        format!(
+        let mut lines = vec![format!(
             "{}: {} · {} vertices instead of {}",
             report.output.display(),
             bytes(report.bytes as u64),
             thousands(report.to_vertices as u64),
             thousands(report.from_vertices as u64)
-        )
+        )];
+        for (part, f) in &report.check {
+            lines.push(format!(
+                "{part}: {:.3} mm on the old mesh (max {:.2}), {:.3} mm on the new one (max {:.2}), {:.2} times",
+                f.original_mm, f.original_max_mm, f.moved_mm, f.moved_max_mm, f.ratio
+            ));
+        }
+        lines.join("\n")
     })
 }

@@ -181,6 +181,8 @@ fn numbers_out_of_bounds() {
         ["--method", "magic"],
         ["--clip", "dance"],
         ["--exclude", "dance"],
+        ["--hold-out", "0.9"],
+        ["--hold-out", "NaN"],
     ] {
         let arguments = [&sample[..], &wrong[..]].concat();
         let line = refuse(&arguments);

@@ -16,6 +16,7 @@ pub mod mesh;
 pub mod metrics;
 pub mod normals;
 pub mod random;
+pub mod remesh;
 pub mod rotation;
 pub mod skeleton;
 pub mod skinning;

@@ -26,8 +26,8 @@ pub struct SampleConfig {
     pub output: PathBuf,
     /// How many; `None` for every frame of the clips where clips are named, 1000 otherwise.
     pub poses: Option<u64>,
-    /// How; `None` for clips frame by frame where clips are named without a number of poses, noise on
-    /// clips where clips are named or left out, Gaussian otherwise.
+    /// How; `None` for clips frame by frame where clips are named without a number of poses or held-out
+    /// frames are wanted, noise on clips where clips are named or left out, Gaussian otherwise.
     pub method: Option<Method>,
     /// The same seed gives the same dataset.
     pub seed: u64,
@@ -35,6 +35,10 @@ pub struct SampleConfig {
     pub clips: Vec<String>,
     /// Clips to leave out.
     pub exclude: Vec<String>,
+    /// Share of every clip's frames that is held out for tests.
+    pub hold_out: f32,
+    /// Take the frames that are held out, instead of the others.
+    pub held_out: bool,
     /// Frames a second at which clips are read.
     pub rate: f32,
     /// Share of noisy poses that go beyond single clips.
@@ -56,6 +60,8 @@ impl Default for SampleConfig {
             seed: sampling.seed,
             clips: Vec::new(),
             exclude: Vec::new(),
+            hold_out: sampling.hold_out,
+            held_out: sampling.held_out,
             rate: sampling.rate,
             mix: sampling.mix,
             threads: threads::available(),
@@ -71,7 +77,8 @@ impl SampleConfig {
         let method = self.method.unwrap_or(match (self.clips.is_empty(), self.poses) {
             (false, None) => Method::Clips,
             (false, Some(_)) => Method::Noise,
-            (true, _) if !self.exclude.is_empty() => Method::Noise,
+            (true, _) if self.held_out => Method::Clips,
+            (true, _) if !self.exclude.is_empty() || self.hold_out > 0.0 => Method::Noise,
             (true, _) => Method::Gaussian,
         });
         SamplingConfig {
@@ -79,6 +86,8 @@ impl SampleConfig {
             seed: self.seed,
             clips: self.clips.clone(),
             exclude: self.exclude.clone(),
+            hold_out: self.hold_out,
+            held_out: self.held_out,
             rate: self.rate,
             mix: self.mix,
             ..SamplingConfig::default()
@@ -274,6 +283,10 @@ fn settings(source: &PoseSource) -> BTreeMap<String, String> {
         out.insert("clips".into(), names.join(", "));
         out.insert("clip_frames".into(), frames.join(", "));
         out.insert("rate".into(), config.rate.to_string());
+    }
+    if config.hold_out > 0.0 {
+        let which = if config.held_out { "these" } else { "the others" };
+        out.insert("held_out".into(), format!("{which}, a share of {}", config.hold_out));
     }
     if config.method == Method::Noise {
         out.insert("noise".into(), format!("{} to {}", config.noise_low, config.noise_high));

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use understudy_core::remesh::remeshed;
 use understudy_core::{
     ControlSpec, ControlSpecs, Controls, Face, GlobalPose, Mesh, MeshParts, Quat, Random, Segments, Vec2,
     Vec3,
@@ -16,6 +17,7 @@ use understudy_jobs::face::{is_face_twin, open_face_twin};
 use understudy_jobs::twin::export::ExportConfig;
 use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::face::Schedule;
+use understudy_runtime::face::Workspace;
 
 const SIDE: u32 = 12;
 
@@ -179,7 +181,11 @@ fn a_face_twin_from_end_to_end() {
     // The head nods by up to three centimetres; a few hundred steps leave a few percent of that.
     assert!(twin.mean_mm < 1.5 && twin.normal_deg < 10.0, "{twin:?}");
     let tooth = figures.segments.iter().find(|s| s.name == "tooth").expect("a segment");
-    assert!(tooth.kind == "rigid" && tooth.bends_mm.is_some_and(|mm| mm < 1e-2), "{tooth:?}");
+    assert!(tooth.kind == "rigid" && tooth.bends_mm < 1e-2, "{tooth:?}");
+    let teeth = figures.teeth.as_ref().expect("the tooth is rigid in the original");
+    assert!(teeth.segments == 1 && teeth.bends_cm < 1e-4 && teeth.original_bends_cm < 1e-4, "{teeth:?}");
+    assert_eq!(figures.order, ["twin", "coarse", "dense", "lbs4"]);
+    assert_eq!(figures.original_ms, None, "the rig is not at hand");
     assert!(figures.spectrum["twin"].high_share < 0.5);
     let gaps = figures.gaps["twin"];
     assert!(gaps.pairs > 0 && gaps.open > 0, "{gaps:?}");
@@ -196,10 +202,17 @@ fn a_face_twin_from_end_to_end() {
         twin: folder.join(twin),
         mesh: folder.join(mesh),
         output: folder.join("moved.twin"),
+        check: vec![folder.join("test")],
     };
     let moved = transfer_face(&to_obj("one.twin", "same.obj"), &Silent).expect("the same texture");
     assert_eq!((moved.to_vertices, moved.outside), (mesh.vertex_count(), 0));
+    assert!(moved.check.values().all(|f| (f.ratio - 1.0).abs() < 0.01), "{:?}", moved.check);
     open_face_twin(&folder.join("moved.twin")).expect("a twin");
+    understudy_io::obj::write(&folder.join("other.obj"), &remeshed(&mesh)).expect("can be written");
+    let moved = transfer_face(&to_obj("one.twin", "other.obj"), &Silent).expect("the same texture");
+    assert!(moved.to_vertices > mesh.vertex_count());
+    assert_eq!(moved.check.keys().collect::<Vec<_>>(), ["coarse", "twin"]);
+    assert!(moved.check.values().all(|f| f.original_mm > 0.0 && f.ratio < 1.5), "{:?}", moved.check);
     assert!(transfer_face(&to_obj("dense.twin", "same.obj"), &Silent).is_err(), "dense twins know one mesh");
 }
 
@@ -241,9 +254,115 @@ fn bad_datasets_are_named() {
     finite(&output);
 }
 
+/// Two halves of the sheet on one half of the texture.
+#[test]
+fn overlapping_islands_are_learned_side_by_side() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    let mut parts = mesh().into_parts();
+    // The tooth lies where the skin does.
+    let tooth = parts.uvs.len() - 8;
+    for (corner, uv) in parts.uvs[tooth..].iter_mut().enumerate() {
+        *uv = Vec2::new(0.3 + 0.02 * (corner % 4) as f32, 0.4 + 0.02 * (corner / 4) as f32);
+    }
+    // One segment for all, so that nothing but the islands keeps them apart.
+    parts.segments = Segments::default();
+    let overlapping = parts.build().expect("valid");
+    record(&folder.join("train"), &overlapping, 120, 3);
+    record(&folder.join("test"), &overlapping, 10, 4);
+    let mut brief = config(folder, "out.twin", 2);
+    brief.settings.coarse.caps = vec![150, 20, 5];
+    brief.settings.refine = false;
+    learn_face(&brief, &Silent).expect("learns what it can");
+    finite(&brief.output);
+    let weigh = EvalFaceConfig {
+        twin: brief.output.clone(),
+        test: vec![folder.join("test")],
+        ..EvalFaceConfig::default()
+    };
+    let figures = eval_face(&weigh, &Silent).expect("the twin is weighed");
+    assert!(figures.methods["twin"].max_mm.is_finite());
+    // A mesh with overlaps can be moved to as well: both islands are found, or an error says why not.
+    understudy_io::obj::write(&folder.join("same.obj"), &overlapping).expect("can be written");
+    let moved = TransferConfig {
+        twin: brief.output.clone(),
+        mesh: folder.join("same.obj"),
+        output: folder.join("moved.twin"),
+        check: vec![],
+    };
+    transfer_face(&moved, &Silent).expect("the same texture");
+    finite(&folder.join("moved.twin"));
+}
+
+#[test]
+fn damaged_twins_and_sets_that_do_not_fit_are_named() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    let mesh = mesh();
+    record(&folder.join("train"), &mesh, 30, 1);
+    record(&folder.join("other"), &remeshed(&mesh), 9, 1);
+    let mut brief = config(folder, "out.twin", 1);
+    brief.settings.coarse.caps = vec![3, 1, 1];
+    brief.settings.refinement.caps = vec![2, 1, 1];
+    learn_face(&brief, &Silent).expect("a twin is learned");
+    let bytes = std::fs::read(&brief.output).expect("was written");
+    let damaged = folder.join("damaged.twin");
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&damaged, bytes).expect("a scratch file");
+        let error = open_face_twin(&damaged).err()?;
+        assert!(error.is_bad_input() && error.to_string().contains("damaged.twin"), "{error}");
+        Some(())
+    };
+    for length in (0..bytes.len()).step_by(bytes.len() / 60) {
+        refused(&bytes[..length]).expect("a truncated file is refused");
+    }
+    // Single bits all over the file, and every one of the first kilobyte, where the directory is.
+    let places = (0..1024).chain((1024..bytes.len()).step_by(bytes.len() / 200));
+    let unnoticed = places.filter(|place| {
+        let mut flipped = bytes.clone();
+        flipped[*place] ^= 1 << (place % 8);
+        refused(&flipped).is_none()
+    });
+    // White space between the words of the directory carries nothing.
+    assert!(unnoticed.count() < 4);
+
+    let weigh = |twin: &str, test: &str| EvalFaceConfig {
+        twin: folder.join(twin),
+        test: vec![folder.join(test)],
+        ..EvalFaceConfig::default()
+    };
+    let named = |result: Result<_, JobError>, word: &str| {
+        let error = result.map(|_: understudy_jobs::face::eval::EvalFaceReport| ()).expect_err("bad input");
+        assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
+    };
+    std::fs::write(&damaged, &bytes[..bytes.len() / 2]).expect("a scratch file");
+    named(eval_face(&weigh("damaged.twin", "train"), &Silent), "damaged.twin");
+    named(eval_face(&weigh("out.twin", "other"), &Silent), "not the twin's");
+    named(eval_face(&weigh("out.twin", "nowhere"), &Silent), "nowhere");
+    let twice = EvalFaceConfig { test: vec![folder.join("train"); 2], ..weigh("out.twin", "train") };
+    named(eval_face(&twice, &Silent), "two sets");
+    let none = EvalFaceConfig { test: vec![], ..weigh("out.twin", "train") };
+    named(eval_face(&none, &Silent), "no dataset");
+    let skin = EvalFaceConfig { baselines: vec!["lbs32".into()], ..weigh("out.twin", "train") };
+    named(eval_face(&skin, &Silent), "training set");
+    let odd = EvalFaceConfig {
+        baselines: vec!["lbs0".into()],
+        train: Some(folder.join("train")),
+        ..weigh("out.twin", "train")
+    };
+    named(eval_face(&odd, &Silent), "lbs0");
+
+    // A twin of another number of controls or with numbers that are none.
+    let twin = open_face_twin(&brief.output).expect("a twin");
+    let mut space = Workspace::new(&twin, 1);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    for wrong in [&[0.0; 3][..], &[0.0; 5], &[0.0, f32::NAN, 0.0, 0.0], &[f32::INFINITY, 0.0, 0.0, 0.0]] {
+        assert!(twin.evaluate(wrong, &mut space, None, &mut out).is_err(), "{wrong:?}");
+    }
+}
+
 /// A twin never gives anything that is not finite.
 fn finite(path: &Path) {
-    use understudy_runtime::face::Workspace;
     let twin = open_face_twin(path).expect("a twin");
     let mut space = Workspace::new(&twin, 1);
     let mut out = vec![Vec3::ZERO; twin.vertex_count()];

@@ -16,7 +16,8 @@ pub(crate) use exact::local_pose;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 pub(crate) use to_glb::linear_colours;
-use understudy_core::{JointClip, Vec3};
+use understudy_core::remesh::remeshed;
+use understudy_core::{JointClip, Mesh, Vec3};
 use understudy_rigs::{Rig, RigPose};
 
 /// What to convert into what.
@@ -35,12 +36,15 @@ pub struct ConvertConfig {
     pub tolerance_mm: f32,
     /// Frames a second of clips; `None` for the file's own, or 30.
     pub rate: Option<f32>,
+    /// Write the rest mesh with another topology, the same surface and the same texture coordinates.
+    pub remesh: bool,
 }
 
 impl Default for ConvertConfig {
     fn default() -> Self {
         let (bake, clip, rate) = (None, None, None);
-        Self { input: String::new(), output: PathBuf::new(), bake, clip, tolerance_mm: 0.1, rate }
+        let (input, output) = (String::new(), PathBuf::new());
+        Self { input, output, bake, clip, tolerance_mm: 0.1, rate, remesh: false }
     }
 }
 
@@ -63,6 +67,9 @@ impl ConvertConfig {
         }
         if self.bake.is_some() && format != "glb" {
             return Err(JobError::unusable(&self.output, "a baked clip is written as .glb"));
+        }
+        if self.remesh && (format != "obj" || self.bake.is_some()) {
+            return Err(JobError::unusable(&self.output, "a mesh with another topology is written as .obj"));
         }
         check_file(&self.output)
     }
@@ -142,10 +149,10 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
     let name = crate::rigs::stem(Path::new(&config.input));
     let rate = config.rate.unwrap_or(ConvertConfig::RATE);
     match (content, extension(&config.output).as_str()) {
-        (Content::Mesh(mesh), "obj") => Ok(tables::obj(mesh)),
+        (Content::Mesh(mesh), "obj") => Ok(mesh_obj(config, mesh)),
         (Content::Mesh(mesh), "glb") => to_glb::mesh(&name, mesh),
 
-        (Content::Asset(asset), "obj") => posed_obj(&asset.mesh, &asset.rest_vertices(), &config.input),
+        (Content::Asset(asset), "obj") => posed_obj(config, &asset.mesh, &asset.rest_vertices()),
         (Content::Asset(asset), "glb") => match config.rate {
             None => to_glb::asset(&name, asset),
             Some(rate) => {
@@ -166,7 +173,7 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
             tables::csv(names, &clip.shape_weights, clip.rate, &config.input)
         }
 
-        (Content::Shapes(file), "obj") => Ok(tables::obj(&file.mesh)),
+        (Content::Shapes(file), "obj") => Ok(mesh_obj(config, &file.mesh)),
         (Content::Shapes(file), "glb") => to_glb::rig(
             &crate::rigs::shape_rig(&name, file.as_ref().clone()).map_err(JobError::rig(&config.input))?,
             rate,
@@ -176,7 +183,7 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
         (Content::Rig(rig), "obj") => {
             let mut pose = RigPose::default();
             rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
-            posed_obj(rig.mesh(), &pose.vertices, &config.input)
+            posed_obj(config, rig.mesh(), &pose.vertices)
         }
         (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), rate),
         (Content::Rig(rig), "npz") => {
@@ -219,7 +226,7 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
         }
 
         (Content::Dataset(reader), "npz") => tables::dataset_npz(reader, &config.input),
-        (Content::Dataset(reader), "obj") => Ok(tables::obj(&reader.rest().mesh)),
+        (Content::Dataset(reader), "obj") => Ok(mesh_obj(config, &reader.rest().mesh)),
         (content, format) => {
             Err(JobError::unusable(&config.input, format!("{} cannot become .{format}", content.describe())))
         }
@@ -259,9 +266,14 @@ fn bake_clip(
     }
 }
 
-fn posed_obj(mesh: &understudy_core::Mesh, vertices: &[Vec3], input: &str) -> Result<Written, JobError> {
-    let mesh = mesh.with_positions(vertices).map_err(|error| JobError::unusable(input, error))?;
-    Ok(tables::obj(&mesh))
+fn posed_obj(config: &ConvertConfig, mesh: &Mesh, vertices: &[Vec3]) -> Result<Written, JobError> {
+    let mesh = mesh.with_positions(vertices).map_err(|error| JobError::unusable(&config.input, error))?;
+    Ok(mesh_obj(config, &mesh))
+}
+
+/// A mesh as it is, or cut up anew.
+fn mesh_obj(config: &ConvertConfig, mesh: &Mesh) -> Written {
+    if config.remesh { tables::obj(&remeshed(mesh)) } else { tables::obj(mesh) }
 }
 
 fn resampled(clips: &[JointClip], rate: f32) -> Result<Vec<JointClip>, JobError> {

@@ -18,16 +18,32 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// Reads all chunks; hashes are checked on the way.
     pub fn read(folder: &Path, watch: &dyn Watch) -> Result<Self, JobError> {
+        Self::read_some(folder, usize::MAX, watch)
+    }
+
+    /// Reads at most so many poses, spread evenly.
+    pub fn read_some(folder: &Path, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
         let reader = DatasetReader::open(folder)?;
         let rest = reader.rest();
+        let poses = reader.header().poses;
+        let count = poses.min(most);
+        let mut chosen = (0..count).map(|index| index * poses / count).peekable();
         let (mut controls, mut vertices) = (Vec::new(), Vec::new());
-        vertices.reserve_exact(reader.header().poses * rest.mesh.vertex_count());
+        vertices.reserve_exact(count * rest.mesh.vertex_count());
         let what = format!("reading {}", folder.display());
         watch.event(Event::Started { what: &what, total: reader.chunk_count() as u64, unit: "chunks" });
         for index in 0..reader.chunk_count() {
-            let chunk = reader.chunk(index)?;
-            controls.extend_from_slice(chunk.poses());
-            vertices.extend(chunk.vertices().chunks_exact(3).map(Vec3::from_slice));
+            let range = reader.header().chunk_poses(index);
+            if chosen.peek().is_some_and(|pose| range.contains(pose)) {
+                let chunk = reader.chunk(index)?;
+                let [width, height] = [chunk.poses().len(), chunk.vertices().len()].map(|n| n / chunk.len());
+                while let Some(pose) = chosen.next_if(|pose| range.contains(pose)) {
+                    let place = pose - range.start;
+                    controls.extend_from_slice(&chunk.poses()[place * width..(place + 1) * width]);
+                    let flat = &chunk.vertices()[place * height..(place + 1) * height];
+                    vertices.extend(flat.chunks_exact(3).map(Vec3::from_slice));
+                }
+            }
             watch.event(Event::Step { done: index as u64 + 1 });
             if watch.should_stop() {
                 return Err(JobError::Stopped);

@@ -1,22 +1,24 @@
 //! `eval` for face twins: the twin, its coarse part and every baseline on the same held-out poses. Start at
-//! [`eval_face`]; the page of pictures is in `eval_page`.
+//! [`eval_face`]; the methods are in `eval_methods`, the page of pictures is in `eval_page`.
 
 use super::data::{Loaded, open_face_twin};
+use super::eval_methods::{self, Method};
 use super::eval_page;
+use super::eval_pictures::{Exhibit, strain};
 use super::gaps::{GapFigures, Gaps};
+use super::rigidity::{RigidFigures, Rigidity};
 use super::spectrum::Spectrum;
-use crate::{Event, JobError, Watch};
+use crate::twin::bench::median;
+use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_core::metrics::{distances, normal_angles, summarise};
-use understudy_core::{Mesh, Vec3};
-use understudy_learn::decomposition::{
-    DecomposedSkin, DecompositionProgress, DecompositionSettings, Reconstruction, decompose,
-};
+use understudy_core::{Controls, Mesh, Vec3};
 use understudy_learn::face::FacePoses;
-use understudy_runtime::face::{FaceTwin, Stage, Workspace, file};
+use understudy_rigs::{Rig, RigPose};
+use understudy_runtime::face::FaceTwin;
 
 /// What to weigh.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -71,8 +73,10 @@ pub struct SegmentFigures {
     pub max_mm: f64,
     /// Mean angle between face normals, degrees.
     pub normal_deg: f64,
-    /// Of a rigid segment: how much its shape changes, the largest change of a distance, mm.
-    pub bends_mm: Option<f64>,
+    /// How much its shape changes, the largest change of a distance, mm.
+    pub bends_mm: f64,
+    /// The same in the original, mm.
+    pub original_bends_mm: f64,
 }
 
 /// Power of the error over the frequencies of the mesh.
@@ -80,7 +84,9 @@ pub struct SegmentFigures {
 pub struct SpectrumFigures {
     /// Mean power in each band, mm².
     pub bands: Vec<f64>,
-    /// Share of the power in the upper half, where neighbours disagree.
+    /// Power in the upper half, where neighbours disagree, mm².
+    pub high_power: f64,
+    /// The same as a share of all power.
     pub high_share: f64,
 }
 
@@ -89,6 +95,10 @@ pub struct SpectrumFigures {
 pub struct EvalFaceReport {
     /// Figures over all test poses.
     pub methods: BTreeMap<String, FaceFigures>,
+    /// The methods in the order of tables.
+    pub order: Vec<String>,
+    /// Milliseconds a pose of the rig itself on one thread, median, where it is at hand.
+    pub original_ms: Option<f64>,
     /// Figures of each test set.
     pub sets: BTreeMap<String, BTreeMap<String, FaceFigures>>,
     /// Each segment of the twin.
@@ -97,114 +107,65 @@ pub struct EvalFaceReport {
     pub spectrum: BTreeMap<String, SpectrumFigures>,
     /// Lips and lids: do they open?
     pub gaps: BTreeMap<String, GapFigures>,
+    /// Segments that the original moves as rigid bodies: does the twin?
+    pub rigid: Option<RigidFigures>,
+    /// Of these, the single teeth: segments whose names begin with `tooth`.
+    pub teeth: Option<RigidFigures>,
     /// Test poses.
     pub poses: usize,
     /// The page, where one was asked for.
     pub page: Option<PathBuf>,
 }
 
-/// Something that poses a face.
-pub(super) struct Method {
-    pub name: String,
-    pub bytes: usize,
-    pub pose: Box<PoseFunction>,
-}
-
-/// Controls and the true vertices (for methods that are fitted to each pose) to vertices.
-pub(super) type PoseFunction = dyn FnMut(&[f32], &[Vec3], &mut [Vec3]) -> Result<(), String>;
-
-/// Weighs a face twin.
+/// Weighs a face twin, and writes its page where one is asked for.
 pub fn eval_face(config: &EvalFaceConfig, watch: &dyn Watch) -> Result<EvalFaceReport, JobError> {
     let twin = open_face_twin(&config.twin)?;
+    let (mut report, exhibits) = weigh_face(config, &twin, watch)?;
+    if let Some(folder) = &config.report {
+        watch.event(Event::Started { what: "drawing heat maps", total: 1, unit: "page" });
+        let rig = live_rig(&twin);
+        let colours = rig.as_ref().and_then(|rig| rig.colours());
+        report.page = Some(eval_page::write(folder, config, &twin, colours, &report, &exhibits)?);
+        watch.event(Event::Finished);
+    }
+    Ok(report)
+}
+
+/// [`eval_face`] without a page: the figures, and poses to draw.
+pub(crate) fn weigh_face(
+    config: &EvalFaceConfig,
+    twin: &FaceTwin,
+    watch: &dyn Watch,
+) -> Result<(EvalFaceReport, Vec<Exhibit>), JobError> {
     if config.test.is_empty() {
         return Err(JobError::setting("test", "no dataset of held-out poses is named"));
     }
     let mut sets = Vec::new();
     for folder in &config.test {
         let loaded = Loaded::read(folder, watch)?;
-        check_fits(&twin, &loaded, folder)?;
+        check_fits(twin, &loaded, folder)?;
+        if sets.iter().any(|(name, _)| *name == set_name(folder)) {
+            return Err(JobError::setting("test", format!("two sets are named '{}'", set_name(folder))));
+        }
         sets.push((set_name(folder), loaded));
     }
-    let mut methods = methods(config, &twin)?;
-    for bones in decompositions(config)? {
-        methods.push(decomposed(config, &twin, bones, watch)?);
-    }
-    weigh(config, &twin, sets, methods, watch)
+    let methods = eval_methods::all(config, twin, watch)?;
+    weigh(twin, sets, methods, watch)
 }
 
-/// Numbers of bones of the decompositions that are asked for.
-fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
-    if config.train.is_none() {
-        return match config.baselines.first() {
-            None => Ok(Vec::new()),
-            Some(name) => {
-                Err(JobError::setting("baseline", format!("'{name}' is fitted to a training set: name it")))
-            }
-        };
-    }
-    if config.baselines.is_empty() {
-        return Ok(vec![16, 24, 32]);
-    }
-    let bones = |name: &String| {
-        let number = name.strip_prefix("lbs").and_then(|bones| bones.parse::<usize>().ok());
-        let unknown =
-            || JobError::setting("baseline", format!("'{name}' is not 'lbs' and a number of bones"));
-        number.filter(|bones| (1..=DecompositionSettings::MAX_BONES).contains(bones)).ok_or_else(unknown)
-    };
-    config.baselines.iter().map(bones).collect()
+/// The rig itself, where it can be opened and still has the same topology.
+pub(crate) fn live_rig(twin: &FaceTwin) -> Option<Box<dyn Rig>> {
+    let rig = rigs::open(&twin.header().rig, &crate::Silent).ok().map(|open| open.rig);
+    rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash)
 }
 
-/// Poses that a decomposition is fitted to. The paper takes a thousand; more change little here.
-const LBS_POSES: usize = 200;
-
-/// Linear blend skinning by skinning decomposition. Its bones have no controls: they move to where they
-/// fit each test pose best, as the paper does it.
-fn decomposed(
-    config: &EvalFaceConfig,
-    twin: &FaceTwin,
-    bones: usize,
-    watch: &dyn Watch,
-) -> Result<Method, JobError> {
-    let folder = config.train.as_ref().expect("asked for with a training set");
-    if config.test.contains(folder) {
-        return Err(JobError::setting("test", "the training poses are among the test poses"));
-    }
-    let mut train = Loaded::read(folder, watch)?;
-    check_fits(twin, &train, folder)?;
-    let poses = train.poses();
-    let frames: Vec<&[Vec3]> =
-        poses.spread(LBS_POSES).into_iter().map(|pose| poses.vertices_of(pose)).collect();
-    let settings = DecompositionSettings { bones, ..DecompositionSettings::default() };
-    let name = format!("lbs{bones}");
-    let what = format!("fitting {name}");
-    let total = settings.iterations as u64;
-    watch.event(Event::Started { what: &what, total, unit: "rounds" });
-    let step = |progress: DecompositionProgress| {
-        watch.event(Event::Step { done: progress.iteration as u64 });
-        !watch.should_stop()
-    };
-    let fitted = decompose(poses.mesh.positions(), &frames, &settings, step)
-        .map_err(|error| JobError::unusable(folder, error))?;
-    watch.event(Event::Finished);
-    if watch.should_stop() {
-        return Err(JobError::Stopped);
-    }
-    let skin = DecomposedSkin::new(&name, fitted);
-    let bytes = skin.bytes();
-    let pose = move |_: &[f32], truth: &[Vec3], out: &mut [Vec3]| {
-        skin.reconstruct(truth, out);
-        Ok(())
-    };
-    Ok(Method { name, bytes, pose: Box::new(pose) })
-}
-
-fn set_name(folder: &Path) -> String {
+pub(super) fn set_name(folder: &Path) -> String {
     folder
         .file_name()
         .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
+pub(super) fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
     if loaded.mesh.topology_hash() != twin.header().topology_hash {
         let problem = format!(
             "its mesh ({} vertices) is not the twin's ({} vertices)",
@@ -217,42 +178,6 @@ fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Result<(), Job
         return Err(JobError::unusable(folder, "its controls are not those that the twin knows"));
     }
     Ok(())
-}
-
-fn file_size(path: &Path) -> usize {
-    std::fs::metadata(path).map_or(0, |data| data.len() as usize)
-}
-
-fn twin_method(name: &str, bytes: usize, twin: FaceTwin, coarse: bool) -> Method {
-    let mut space = if coarse { Workspace::coarse(&twin, 1) } else { Workspace::new(&twin, 1) };
-    let pose = move |controls: &[f32], _: &[Vec3], out: &mut [Vec3]| {
-        twin.evaluate(controls, &mut space, None, out).map_err(|error| error.to_string())
-    };
-    Method { name: name.into(), bytes, pose: Box::new(pose) }
-}
-
-fn methods(config: &EvalFaceConfig, twin: &FaceTwin) -> Result<Vec<Method>, JobError> {
-    let mut out = vec![twin_method("twin", file_size(&config.twin), twin.clone(), false)];
-    if twin.parts().nets.iter().any(|net| net.stage == Stage::Refinement) {
-        let mut coarse = twin.parts().clone();
-        coarse.nets.retain(|net| net.stage == Stage::Coarse);
-        let bytes = file::to_bytes(&coarse, twin.precision()).map_or(0, |bytes| bytes.len());
-        out.push(twin_method("coarse", bytes, twin.clone(), true));
-    }
-    for (name, path) in &config.against {
-        if out.iter().any(|method| method.name == *name) {
-            return Err(JobError::setting("against", format!("two methods are named '{name}'")));
-        }
-        let other = open_face_twin(path)?;
-        if other.header().topology_hash != twin.header().topology_hash {
-            return Err(JobError::unusable(path, "is a twin of another mesh"));
-        }
-        if other.header().controls != twin.header().controls {
-            return Err(JobError::unusable(path, "knows other controls"));
-        }
-        out.push(twin_method(name, file_size(path), other, false));
-    }
-    Ok(out)
 }
 
 /// Sums of one method over poses.
@@ -278,13 +203,6 @@ impl Tally {
     }
 }
 
-/// A pose that the page shows: the truth and what every method made of it.
-pub(super) struct Exhibit {
-    pub caption: String,
-    pub truth: Vec<Vec3>,
-    pub methods: Vec<Vec<Vec3>>,
-}
-
 /// Sums of one segment of the twin.
 #[derive(Clone, Default)]
 struct SegmentTally {
@@ -292,25 +210,25 @@ struct SegmentTally {
     count: usize,
     max: f32,
     angles: (f64, usize),
-    bends: f32,
 }
 
 /// Poses whose errors are taken apart into frequencies: it costs as much as all the rest.
 const SPECTRUM_POSES: usize = 24;
 
 fn weigh(
-    config: &EvalFaceConfig,
     twin: &FaceTwin,
     mut sets: Vec<(String, Loaded)>,
     mut methods: Vec<Method>,
     watch: &dyn Watch,
-) -> Result<EvalFaceReport, JobError> {
+) -> Result<(EvalFaceReport, Vec<Exhibit>), JobError> {
     let mesh = twin.parts().mesh.clone();
     let adjacency = mesh.adjacency();
     let count = methods.len();
     let mut whole: Vec<Tally> = (0..count).map(|_| Tally::default()).collect();
     let mut spectra: Vec<Spectrum> = (0..count).map(|_| Spectrum::new(&adjacency)).collect();
     let mut segments = vec![SegmentTally::default(); mesh.segments().len()];
+    let mut rigidity = Rigidity::new(&mesh);
+    let edges: Vec<(u32, u32)> = adjacency.edges().collect();
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
     let sets: Vec<(String, FacePoses<'_>)> =
@@ -325,19 +243,19 @@ fn weigh(
         let mut tallies: Vec<Tally> = (0..count).map(|_| Tally::default()).collect();
         let what = format!("weighing {name}");
         watch.event(Event::Started { what: &what, total: poses.len() as u64, unit: "poses" });
+        let shown = shown_poses(poses, &edges);
+        let mut drawn: Vec<Exhibit> = Vec::new();
         for pose in 0..poses.len() {
             let truth = poses.vertices_of(pose);
-            let shown = poses.len().div_ceil(3).max(1);
-            let mut exhibit = (pose % shown == shown / 2).then(|| Exhibit {
+            let mut exhibit = shown.contains(&pose).then(|| Exhibit {
+                set: name.clone(),
                 caption: format!("{name}, frame {pose}"),
                 truth: truth.to_vec(),
                 methods: Vec::new(),
             });
             for (index, method) in methods.iter_mut().enumerate() {
-                let start = Instant::now();
-                (method.pose)(poses.controls_of(pose), truth, &mut out)
+                let milliseconds = (method.pose)(poses.controls_of(pose), truth, &mut out)
                     .map_err(|error| JobError::unusable(name, format!("pose {pose}: {error}")))?;
-                let milliseconds = start.elapsed().as_secs_f64() * 1e3;
                 let misses = distances(&out, truth);
                 let angles = normal_angles(mesh.faces(), truth, &out);
                 let turned = angles.iter().map(|a| f64::from(*a)).sum::<f64>();
@@ -354,18 +272,13 @@ fn weigh(
                 gaps[index].add(truth, &out);
                 if index == 0 {
                     tally_segments(&mesh, &misses, &angles, &mut segments);
-                    for segment in &twin.parts().rigid {
-                        let slot = mesh.segments().find(&segment.name).map(|s| &mut segments[s]);
-                        if let Some(slot) = slot {
-                            slot.bends = slot.bends.max(bends(&mesh, &segment.vertices, &out));
-                        }
-                    }
+                    rigidity.add(truth, &out);
                 }
                 if let Some(exhibit) = &mut exhibit {
                     exhibit.methods.push(out.clone());
                 }
             }
-            exhibits.extend(exhibit);
+            drawn.extend(exhibit);
             seen += 1;
             watch.event(Event::Step { done: pose as u64 + 1 });
             if watch.should_stop() {
@@ -373,28 +286,59 @@ fn weigh(
             }
         }
         watch.event(Event::Finished);
+        // The strongest expression first.
+        drawn.sort_by_key(|exhibit| exhibit.truth != poses.vertices_of(shown[0]));
+        exhibits.extend(drawn);
         let figures = methods.iter().zip(&mut tallies).map(|(m, t)| (m.name.clone(), t.figures(m.bytes)));
         by_set.insert(name.clone(), figures.collect());
     }
     let named = |index: usize| methods[index].name.clone();
     let spectrum = |(index, spectrum): (usize, &Spectrum)| {
-        let bands = spectrum.bands().iter().map(|power| power * 100.0).collect();
-        (named(index), SpectrumFigures { bands, high_share: spectrum.high_share() })
+        let bands: Vec<f64> = spectrum.bands().iter().map(|power| power * 100.0).collect();
+        let high_power = bands[bands.len() / 2..].iter().sum();
+        (named(index), SpectrumFigures { bands, high_power, high_share: spectrum.high_share() })
     };
-    let mut report = EvalFaceReport {
+    let report = EvalFaceReport {
+        order: methods.iter().map(|method| method.name.clone()).collect(),
         methods: methods.iter().zip(&mut whole).map(|(m, t)| (m.name.clone(), t.figures(m.bytes))).collect(),
+        original_ms: original_ms(twin, &sets[0].1),
         sets: by_set,
-        segments: segment_figures(twin, &segments),
+        segments: segment_figures(twin, &segments, &rigidity),
         spectrum: spectra.iter().enumerate().map(spectrum).collect(),
         gaps: gaps.iter().enumerate().map(|(index, gaps)| (named(index), gaps.figures())).collect(),
+        rigid: rigidity.figures(&mesh, |_| true),
+        teeth: rigidity.figures(&mesh, |name| name.starts_with("tooth")),
         poses: seen,
         page: None,
     };
-    if let Some(folder) = &config.report {
-        let names: Vec<String> = methods.iter().map(|method| method.name.clone()).collect();
-        report.page = Some(eval_page::write(folder, config, twin, &names, &report, &exhibits)?);
-    }
-    Ok(report)
+    Ok((report, exhibits))
+}
+
+/// Poses of a set that are drawn: the strongest expression, and the middle of the set.
+fn shown_poses(poses: &FacePoses<'_>, edges: &[(u32, u32)]) -> Vec<usize> {
+    let rest = poses.mesh.positions();
+    let strains: Vec<f32> =
+        (0..poses.len()).map(|pose| strain(edges, rest, poses.vertices_of(pose))).collect();
+    let strongest = (0..poses.len()).fold(0, |best, pose| if strains[pose] > strains[best] { pose } else { best });
+    let middle = poses.len() / 2;
+    if middle == strongest { vec![strongest] } else { vec![strongest, middle] }
+}
+
+/// Milliseconds a pose of the rig itself, median of some.
+fn original_ms(twin: &FaceTwin, poses: &FacePoses<'_>) -> Option<f64> {
+    let rig = live_rig(twin)?;
+    let mut posed = RigPose::default();
+    let times: Option<Vec<f64>> = poses
+        .spread(15)
+        .into_iter()
+        .map(|pose| {
+            let controls = Controls(poses.controls_of(pose).to_vec());
+            let start = Instant::now();
+            rig.evaluate(&controls, &mut posed).ok()?;
+            Some(start.elapsed().as_secs_f64() * 1e3)
+        })
+        .collect();
+    times.filter(|times| !times.is_empty()).map(median)
 }
 
 fn tally_segments(mesh: &Mesh, misses: &[f32], angles: &[f32], segments: &mut [SegmentTally]) {
@@ -412,15 +356,7 @@ fn tally_segments(mesh: &Mesh, misses: &[f32], angles: &[f32], segments: &mut [S
     }
 }
 
-/// The largest change of a distance between vertices of a segment that should be rigid, cm.
-fn bends(mesh: &Mesh, vertices: &[u32], now: &[Vec3]) -> f32 {
-    let rest = mesh.positions();
-    let Some(&first) = vertices.first() else { return 0.0 };
-    let from = |v: u32, positions: &[Vec3]| positions[v as usize].distance(positions[first as usize]);
-    vertices.iter().map(|v| (from(*v, now) - from(*v, rest)).abs()).fold(0.0, f32::max)
-}
-
-fn segment_figures(twin: &FaceTwin, tallies: &[SegmentTally]) -> Vec<SegmentFigures> {
+fn segment_figures(twin: &FaceTwin, tallies: &[SegmentTally], rigidity: &Rigidity) -> Vec<SegmentFigures> {
     let mesh = &twin.parts().mesh;
     let figures = |(segment, tally): (usize, &SegmentTally)| {
         let name = &mesh.segments().names[segment];
@@ -441,7 +377,8 @@ fn segment_figures(twin: &FaceTwin, tallies: &[SegmentTally]) -> Vec<SegmentFigu
             mean_mm: tally.sum / tally.count.max(1) as f64 * 10.0,
             max_mm: f64::from(tally.max) * 10.0,
             normal_deg: tally.angles.0 / tally.angles.1.max(1) as f64,
-            bends_mm: rigid.then_some(f64::from(tally.bends) * 10.0),
+            bends_mm: f64::from(rigidity.bends(segment).twin) * 10.0,
+            original_bends_mm: f64::from(rigidity.bends(segment).original) * 10.0,
         }
     };
     tallies.iter().enumerate().filter(|(_, tally)| tally.count > 0).map(figures).collect()

@@ -1,62 +1,113 @@
-//! The page that `eval` writes for a face: the paper's tables 3.1 to 3.3, the spectrum of the error, heat
-//! maps of normals, segments, openings.
+//! The page that `eval` writes for a face: the paper's tables 3.1 to 3.3, heat maps of normals and of
+//! positions, the spectrum of the error, segments, rigid parts, openings.
 
-use super::eval::{EvalFaceConfig, EvalFaceReport, Exhibit, FaceFigures};
+use super::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures};
+use super::eval_pictures::{Exhibit, Gallery, Heat, parts_sheet, subject};
 use super::spectrum::frequency;
 use crate::JobError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use understudy_core::metrics::{normal_angles, percentile};
-use understudy_core::{Mesh, Random, Vec3};
+use understudy_core::Vec3;
 use understudy_io::write_atomic;
 use understudy_report::html::{Cell, Column, Page, Section, Table};
 use understudy_report::plot::{LinePlot, Scale, Series};
-use understudy_report::raster::{Actor, Camera, RenderSettings, render};
-use understudy_report::{HeatScale, Picture, Sheet};
 use understudy_runtime::face::{FaceTwin, Stage};
 
 /// Side of a picture, pixels.
-const SIZE: usize = 360;
+const SIZE: usize = 300;
+/// Columns of heat maps beside the original: more would be too small to see.
+const MOST_METHODS: usize = 4;
+/// Poses on a sheet.
+const MOST_EXHIBITS: usize = 6;
 
-/// Writes `eval.html` and its heat maps into the folder; gives the page.
+/// Writes `eval.html` and its pictures into the folder; gives the page.
 pub(super) fn write(
     folder: &Path,
     config: &EvalFaceConfig,
     twin: &FaceTwin,
-    names: &[String],
+    colours: Option<&[Vec3]>,
     report: &EvalFaceReport,
     exhibits: &[Exhibit],
 ) -> Result<PathBuf, JobError> {
+    let names = &report.order;
     let mesh = &twin.parts().mesh;
-    let heat = heat_sheet(mesh, names, exhibits);
+    let gallery =
+        Gallery { mesh, colours, subject: subject(twin), methods: shown_methods(names), size: SIZE };
+    let shown = shown_exhibits(exhibits);
+    let title = |what: &str| format!("{what} on held-out poses of {}", twin.header().rig);
+    let normals = gallery.sheet(&title("Angles between normals"), Heat::Normals, &shown);
+    let positions = gallery.sheet(&title("Distances"), Heat::Positions, &shown);
     let mut page = Page::new("How good is the face twin?")
         .subtitle(format!("{} held-out poses, {} vertices", report.poses, mesh.vertex_count()))
         .command(config.command.clone())
         .section(Section::new("The model").table(statistics(twin)))
-        .section(Section::new("All test poses").table(table(names, &report.methods)));
-    for (set, methods) in &report.sets {
-        page = page.section(Section::new(set.clone()).table(table(names, methods)));
+        .section(
+            Section::new("Errors")
+                .table(by_set(names, report, "Mean distance of a vertex, mm", 3, |m| m.mean_mm))
+                .table(by_set(names, report, "Mean angle between face normals, degrees", 2, |m| m.normal_deg))
+                .paragraph(
+                    "All poses together; skinning is fitted to each test pose, the most that it can do:",
+                )
+                .table(table(names, &report.methods)),
+        )
+        .section(Section::new("Time").table(times(names, report)))
+        .section(Section::new("Where the normals are wrong").picture(
+            &normals,
+            "The original and the methods. Below each face its error: the mean angle of the faces around a \
+             vertex.",
+        ))
+        .section(
+            Section::new("Where the positions are wrong")
+                .picture(&positions, "The same poses; how far each vertex is from where it belongs."),
+        )
+        .section(
+            Section::new("Error over frequency")
+                .plot(
+                    &spectrum(names, report),
+                    "Power of the error over eigenvalues of the mesh's Laplacian: to the left slow bulges, \
+                     to the right neighbours that disagree, which the eye reads as noise.",
+                )
+                .table(noise(names, report)),
+        )
+        .section(Section::new("Segments").table(segments(report)));
+    if let Some(table) = rigid(report) {
+        page = page.section(Section::new("Rigid bodies").table(table));
     }
     page = page
-        .section(
-            Section::new("Where the normals are wrong")
-                .picture(&heat, "The original and every method; angles between normals, degrees."),
-        )
-        .section(Section::new("Error over frequency").plot(
-            &spectrum(names, report),
-            "Power of the error over eigenvalues of the mesh's Laplacian: to the left slow bulges, to the \
-             right neighbours that disagree, which the eye reads as noise.",
-        ))
-        .section(Section::new("Segments").table(segments(report)))
-        .section(Section::new("Openings").table(gaps(names, report)))
+        .section(Section::new("Lips and lids").table(gaps(names, report)))
         .section(Section::new("Parts").picture(
-            &parts_picture(twin),
+            &parts_sheet(twin, SIZE + 120),
             "Left: a colour a coarse network, grey for rigid segments. Right: regions that are refined.",
         ));
     let path = folder.join("eval.html");
-    write_atomic(&folder.join("eval-normals.png"), &heat.to_png())?;
+    write_atomic(&folder.join("eval-normals.png"), &normals.to_png())?;
+    write_atomic(&folder.join("eval-positions.png"), &positions.to_png())?;
     write_atomic(&path, page.to_html().as_bytes())?;
     Ok(path)
+}
+
+/// Of several skins the one with most bones, which stands last.
+fn shown_methods(names: &[String]) -> Vec<(usize, String)> {
+    let all: Vec<(usize, String)> = names.iter().cloned().enumerate().collect();
+    if all.len() <= MOST_METHODS {
+        return all;
+    }
+    let last_skin = names.iter().rposition(|name| name.starts_with("lbs"));
+    let skin = |index: &usize| names[*index].starts_with("lbs");
+    all.into_iter()
+        .filter(|(index, _)| !skin(index) || Some(*index) == last_skin)
+        .take(MOST_METHODS)
+        .collect()
+}
+
+/// The strongest expression of every set, then others, in the order of the sets.
+fn shown_exhibits(exhibits: &[Exhibit]) -> Vec<&Exhibit> {
+    let first = |index: usize| index == 0 || exhibits[index - 1].set != exhibits[index].set;
+    let mut chosen: Vec<usize> = (0..exhibits.len()).filter(|index| first(*index)).collect();
+    chosen.extend((0..exhibits.len()).filter(|index| !first(*index)));
+    chosen.truncate(MOST_EXHIBITS);
+    chosen.sort_unstable();
+    chosen.into_iter().map(|index| &exhibits[index]).collect()
 }
 
 /// Table 3.1.
@@ -75,7 +126,39 @@ fn statistics(twin: &FaceTwin) -> Table {
     rows.into_iter().fold(table, |table, (name, number)| table.row([name.into(), number.into()]))
 }
 
-/// Tables 3.2 and 3.3.
+/// Table 3.2: a row a method, a column a test set.
+fn by_set(
+    names: &[String],
+    report: &EvalFaceReport,
+    caption: &str,
+    digits: usize,
+    figure: fn(&FaceFigures) -> f64,
+) -> Table {
+    let sets = report.sets.keys().map(|set| Column::number(set.clone(), digits).lowest_is_best());
+    let all = Column::number("all", digits).lowest_is_best();
+    let mut table =
+        Table::new(std::iter::once(Column::text("method")).chain(sets).chain([all])).caption(caption);
+    for name in names {
+        let columns = report.sets.values().chain([&report.methods]);
+        let numbers = columns.filter_map(|methods| methods.get(name)).map(|m| Cell::from(figure(m)));
+        table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers));
+    }
+    table
+}
+
+/// Table 3.3.
+fn times(names: &[String], report: &EvalFaceReport) -> Table {
+    let mut table = Table::new([Column::text("method"), Column::number("ms a pose", 3).lowest_is_best()])
+        .caption("Medians on one thread. Of skinning: without finding the bones.");
+    if let Some(ms) = report.original_ms {
+        table = table.row(["original rig".into(), ms.into()]);
+    }
+    for (name, m) in names.iter().filter_map(|name| Some((name, report.methods.get(name)?))) {
+        table = table.row([Cell::from(name.clone()), m.ms.into()]);
+    }
+    table
+}
+
 fn table(names: &[String], methods: &BTreeMap<String, FaceFigures>) -> Table {
     let mut table = Table::new([
         Column::text("method"),
@@ -83,15 +166,28 @@ fn table(names: &[String], methods: &BTreeMap<String, FaceFigures>) -> Table {
         Column::number("95 %, mm", 3).lowest_is_best(),
         Column::number("max, mm", 2).lowest_is_best(),
         Column::number("normals, degrees", 2).lowest_is_best(),
-        Column::number("ms a pose", 3).lowest_is_best(),
         Column::number("MB", 2),
     ]);
     for name in names {
         if let Some(m) = methods.get(name) {
             let megabytes = m.bytes as f64 / 1e6;
-            let cells = [m.mean_mm, m.p95_mm, m.max_mm, m.normal_deg, m.ms, megabytes].map(Cell::from);
+            let cells = [m.mean_mm, m.p95_mm, m.max_mm, m.normal_deg, megabytes].map(Cell::from);
             table = table.row(std::iter::once(Cell::from(name.clone())).chain(cells));
         }
+    }
+    table
+}
+
+fn noise(names: &[String], report: &EvalFaceReport) -> Table {
+    let mut table = Table::new([
+        Column::text("method"),
+        Column::number("power between neighbours, 1/1000 mm²", 3).lowest_is_best(),
+        Column::number("share of all power, %", 2).lowest_is_best(),
+    ])
+    .caption("The upper half of the spectrum.");
+    for (name, figures) in names.iter().filter_map(|name| Some((name, report.spectrum.get(name)?))) {
+        let numbers = [figures.high_power * 1e3, figures.high_share * 100.0];
+        table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers.map(Cell::from)));
     }
     table
 }
@@ -104,28 +200,59 @@ fn segments(report: &EvalFaceReport) -> Table {
         Column::number("mean, mm", 3),
         Column::number("max, mm", 2),
         Column::number("normals, degrees", 2),
-    ]);
-    for segment in &report.segments {
-        let numbers = [segment.vertices as f64, segment.mean_mm, segment.max_mm, segment.normal_deg];
-        let text = [Cell::from(segment.name.clone()), Cell::from(segment.kind)];
+        Column::number("bends, mm", 4),
+        Column::number("original bends, mm", 4),
+    ])
+    .caption("The twin. Bends: the largest change of a distance inside the segment.");
+    for s in &report.segments {
+        let numbers =
+            [s.vertices as f64, s.mean_mm, s.max_mm, s.normal_deg, s.bends_mm, s.original_bends_mm];
+        let text = [Cell::from(s.name.clone()), Cell::from(s.kind)];
         table = table.row(text.into_iter().chain(numbers.map(Cell::from)));
     }
     table
 }
 
+fn rigid(report: &EvalFaceReport) -> Option<Table> {
+    report.rigid.as_ref()?;
+    let mut table = Table::new([
+        Column::text("what the original does not bend"),
+        Column::number("segments", 0),
+        Column::number("bends, cm", 6),
+        Column::number("largest mean, mm", 3),
+        Column::number("max, mm", 3),
+        Column::text("worst"),
+    ]);
+    for (name, figures) in [("all segments", &report.rigid), ("single teeth", &report.teeth)] {
+        if let Some(f) = figures {
+            let numbers = [f.segments as f64, f.bends_cm, f.mean_mm, f.max_mm].map(Cell::from);
+            let cells = std::iter::once(Cell::from(name)).chain(numbers);
+            table = table.row(cells.chain([Cell::from(f.worst.clone())]));
+        }
+    }
+    Some(table)
+}
+
 fn gaps(names: &[String], report: &EvalFaceReport) -> Table {
     let mut table = Table::new([
         Column::text("method"),
-        Column::number("openings", 0),
+        Column::number("pairs", 0),
         Column::number("open in truth", 0),
         Column::number("stuck", 0).lowest_is_best(),
         Column::number("smallest share", 2).highest_is_best(),
         Column::number("width error, mm", 3).lowest_is_best(),
+        Column::number("closed in truth", 0),
+        Column::number("ajar", 0).lowest_is_best(),
     ])
-    .caption("Pairs of vertices that touch at rest, across lips and lids. Stuck: less than half as wide as in truth.");
+    .caption(
+        "Pairs of vertices across lips and lids, which touch at rest or in a pose and part elsewhere. Stuck: less \
+         than half as wide as in truth. Ajar: open by 3 mm more than in truth.",
+    );
     for name in names {
         if let Some(g) = report.gaps.get(name) {
-            let numbers = [g.pairs as f64, g.open as f64, g.stuck as f64, g.smallest_share, g.rms_mm];
+            let [pairs, open, stuck] = [g.pairs, g.open, g.stuck].map(|n| n as f64);
+            let numbers =
+                [pairs, open, stuck, g.smallest_share, g.rms_mm, g.closed as f64, g.ajar as f64];
             table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers.map(Cell::from)));
         }
     }
@@ -145,62 +272,4 @@ fn spectrum(names: &[String], report: &EvalFaceReport) -> LinePlot {
         }
     }
     plot
-}
-
-/// The mean angle of the faces around each vertex, degrees.
-fn vertex_angles(mesh: &Mesh, truth: &[Vec3], now: &[Vec3]) -> Vec<f32> {
-    let mut sums = vec![(0.0f32, 0u32); mesh.vertex_count()];
-    for (angle, face) in normal_angles(mesh.faces(), truth, now).iter().zip(mesh.faces()) {
-        for &corner in face.corners() {
-            sums[corner as usize].0 += angle;
-            sums[corner as usize].1 += 1;
-        }
-    }
-    sums.iter().map(|(sum, count)| sum / (*count).max(1) as f32).collect()
-}
-
-fn heat_sheet(mesh: &Mesh, names: &[String], exhibits: &[Exhibit]) -> Picture {
-    let mut all: Vec<f32> = exhibits
-        .iter()
-        .flat_map(|e| e.methods.iter().flat_map(|m| vertex_angles(mesh, &e.truth, m)))
-        .collect();
-    all.sort_unstable_by(f32::total_cmp);
-    let scale = HeatScale::new(0.0, (percentile(&all, 98.0) as f32).max(0.5), "normals, degrees");
-    let mut sheet = Sheet::new(names.len() + 1)
-        .title("Angles between normals on held-out poses")
-        .column_labels(std::iter::once("original".to_owned()).chain(names.iter().cloned()))
-        .colour_bar(&scale);
-    let settings = RenderSettings { width: SIZE, height: SIZE, ..RenderSettings::default() };
-    for exhibit in exhibits.iter().take(6) {
-        let camera = Camera::framing_points(&exhibit.truth, 20.0, 4.0, 1.0);
-        let plain = render(&[Actor::new(mesh.faces(), &exhibit.truth)], &camera, &settings);
-        sheet = sheet.cell(plain, exhibit.caption.clone());
-        for vertices in &exhibit.methods {
-            let angles = vertex_angles(mesh, &exhibit.truth, vertices);
-            let mean = angles.iter().sum::<f32>() / angles.len().max(1) as f32;
-            let actor = Actor::new(mesh.faces(), vertices).heat(&angles, &scale);
-            sheet = sheet.cell(render(&[actor], &camera, &settings), format!("mean {mean:.2}°"));
-        }
-    }
-    sheet.build()
-}
-
-/// Figures 3.6 and 3.7.
-fn parts_picture(twin: &FaceTwin) -> Picture {
-    let mesh = &twin.parts().mesh;
-    let grey = Vec3::splat(0.6);
-    let camera = Camera::framing_points(mesh.positions(), 20.0, 4.0, 1.0);
-    let settings = RenderSettings { width: SIZE + 100, height: SIZE + 100, ..RenderSettings::default() };
-    let mut sheet = Sheet::new(2).column_labels(["coarse networks", "refinement networks"]);
-    for stage in [Stage::Coarse, Stage::Refinement] {
-        let mut colours = vec![grey; mesh.vertex_count()];
-        for (index, net) in twin.parts().nets.iter().enumerate().filter(|(_, net)| net.stage == stage) {
-            let mut random = Random::stream(5, index as u64);
-            let colour = Vec3::from_array([0; 3].map(|_| random.uniform(0.2, 0.95)));
-            net.vertices.iter().for_each(|v| colours[*v as usize] = colour);
-        }
-        let actor = Actor::new(mesh.faces(), mesh.positions()).colours(&colours);
-        sheet = sheet.cell(render(&[actor], &camera, &settings), "");
-    }
-    sheet.build()
 }

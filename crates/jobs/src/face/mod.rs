@@ -5,11 +5,14 @@ pub mod bench;
 mod checkpoint;
 mod data;
 pub mod eval;
+mod eval_methods;
 mod eval_page;
+pub(crate) mod eval_pictures;
 pub mod export;
 pub mod gaps;
 pub mod learn;
 mod onnx;
+pub mod rigidity;
 pub mod spectrum;
 pub mod transfer;
 

@@ -6,7 +6,7 @@
 //! apart, and segments, without asking how the new mesh is cut up.
 
 use super::FaceLearnError;
-use understudy_core::{Mesh, Vec2};
+use understudy_core::{Mesh, Vec2, Vec3};
 use understudy_runtime::face::{FaceParts, MapParts, NetParts, RigidParts, Stage};
 
 /// A vertex farther than this from all triangles, in units of the texture's width, has no counterpart.
@@ -23,6 +23,8 @@ pub struct Transferred {
     pub parts: FaceParts,
     /// Vertices outside the old texture, which took over what is nearest.
     pub outside: usize,
+    /// Where each vertex of the new mesh lies on the old one.
+    pub spots: Vec<Spot>,
 }
 
 /// Moves a twin to a mesh whose texture coordinates agree with those of the twin's own mesh.
@@ -83,7 +85,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
         training.insert("transferred_from".into(), format!("{:016x}", twin.header.topology_hash).into());
     }
     let parts = FaceParts { header, mesh: mesh.clone(), frame: twin.frame.clone(), nets, rigid };
-    Ok(Transferred { parts, outside })
+    Ok(Transferred { parts, outside, spots })
 }
 
 /// The same network without vertices.
@@ -128,12 +130,18 @@ fn followers(
 
 /// A point in a triangle of the old mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Spot {
+pub struct Spot {
     vertices: [u32; 3],
     weights: [f32; 3],
 }
 
 impl Spot {
+    /// The point itself, on the old mesh in any pose.
+    pub fn on(&self, vertices: &[Vec3]) -> Vec3 {
+        let corners = self.vertices.iter().zip(self.weights);
+        corners.map(|(vertex, weight)| vertices[*vertex as usize] * weight).sum()
+    }
+
     /// What the corners agree on, or what those with most weight say.
     fn heaviest(&self, of: impl Fn(usize) -> Option<usize>) -> Option<usize> {
         let votes = self.vertices.map(|v| of(v as usize));
@@ -267,7 +275,7 @@ mod tests {
     use super::super::trainer::Trainer;
     use super::super::{FaceSettings, Plan, inputs::Influences};
     use super::*;
-    use understudy_core::{Face, MeshParts, Vec3};
+    use understudy_core::{Face, MeshParts};
     use understudy_runtime::dense::Precision;
     use understudy_runtime::face::{FaceTwin, Workspace};
 
@@ -298,6 +306,8 @@ mod tests {
         let (face, parts) = twin();
         let same = transfer(&parts, &face.mesh).expect("the same texture");
         assert_eq!(same.outside, 0);
+        let rest = face.mesh.positions();
+        assert!(rest.iter().zip(&same.spots).all(|(at, spot)| spot.on(rest).distance(*at) < 1e-4));
         assert!(same.parts.rigid[0].vertices == parts.rigid[0].vertices);
         for (a, b) in pose(parts).iter().zip(&pose(same.parts)) {
             assert!(a.distance(*b) < 1e-4, "{a} {b}");

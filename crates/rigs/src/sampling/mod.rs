@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use understudy_core::mesh::Fnv;
 use understudy_core::{Clip, ClipError, ControlSpecs, Controls, Random, SampledClip};
 
 /// What is wrong with a sampling configuration.
@@ -23,8 +24,8 @@ pub enum SamplingError {
         /// The clips that exist.
         known: String,
     },
-    /// Clips are named, but random values do not look at clips.
-    #[error("clips are named, but the method '{method}' draws values at random; take 'noise' or 'clips'")]
+    /// Clips or a share of them are named, but random values do not look at clips.
+    #[error("clips or a share of them are named, but the method '{method}' draws values at random; take 'noise' or 'clips'")]
     ClipsUnused {
         /// The method.
         method: Method,
@@ -97,6 +98,11 @@ pub struct SamplingConfig {
     /// never shows a frown together with an open jaw unless some clip has both, nor a control that no clip
     /// moves.
     pub mix: f32,
+    /// Share of every clip's frames that is held out for tests, in runs of a few frames. Which ones depends
+    /// on the clip's name and the share alone, so that training and test sets agree about them.
+    pub hold_out: f32,
+    /// Take the frames that are held out, instead of the others.
+    pub held_out: bool,
 }
 
 impl Default for SamplingConfig {
@@ -110,8 +116,24 @@ impl Default for SamplingConfig {
             noise_low: 0.25,
             noise_high: 3.0,
             mix: 0.5,
+            hold_out: 0.0,
+            held_out: false,
         }
     }
+}
+
+/// Frames that are held out together: next to a frame that was trained on, a test says little.
+const RUN: usize = 5;
+
+/// Whether a frame of a clip is held out: of every `1 / share` runs of frames, one is.
+fn is_held(clip: &str, frame: usize, share: f32) -> bool {
+    if share <= 0.0 {
+        return false;
+    }
+    let (run, period) = (frame / RUN, (1.0 / share).round().max(1.0) as usize);
+    let mut name = Fnv::default();
+    name.write(clip.as_bytes());
+    run % period == Random::stream(name.finish(), (run / period) as u64).below(period)
 }
 
 impl SamplingConfig {
@@ -131,6 +153,10 @@ impl SamplingConfig {
                 return Err(SamplingError::BadNumber { what, value });
             }
         }
+        let fits = if self.held_out { self.hold_out > 0.0 } else { self.hold_out >= 0.0 };
+        if !(fits && self.hold_out <= 0.5) {
+            return Err(SamplingError::BadNumber { what: "share that is held out", value: self.hold_out });
+        }
         if !(self.noise_high.is_finite() && self.noise_high > self.noise_low) {
             return Err(SamplingError::BadNumber { what: "largest noise factor", value: self.noise_high });
         }
@@ -139,7 +165,9 @@ impl SamplingConfig {
         }
         let mut sampled = Vec::new();
         match self.method {
-            Method::Gaussian | Method::Uniform | Method::Sparse if !self.clips.is_empty() => {
+            Method::Gaussian | Method::Uniform | Method::Sparse
+                if !self.clips.is_empty() || self.hold_out > 0.0 =>
+            {
                 return Err(SamplingError::ClipsUnused { method: self.method });
             }
             Method::Gaussian | Method::Uniform | Method::Sparse => {}
@@ -147,7 +175,15 @@ impl SamplingConfig {
                 let asked = |clip: &&Clip| self.clips.is_empty() || self.clips.contains(&clip.name);
                 let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
                 for clip in clips.iter().filter(asked).filter(kept) {
-                    sampled.push(clip.sample(specs, self.rate)?);
+                    let mut frames = clip.sample(specs, self.rate)?;
+                    let mut index = 0;
+                    frames.frames.retain(|_| {
+                        index += 1;
+                        is_held(&clip.name, index - 1, self.hold_out) == self.held_out
+                    });
+                    if !frames.frames.is_empty() {
+                        sampled.push(frames);
+                    }
                 }
                 if sampled.is_empty() {
                     return Err(SamplingError::NoClips { known: known() });
@@ -404,6 +440,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_out_is_never_drawn_from() {
+        let all = config(Method::Clips);
+        let kept = SamplingConfig { hold_out: 0.2, ..all.clone() };
+        let held = SamplingConfig { held_out: true, ..kept.clone() };
+        let frames = |config: &SamplingConfig| source(config).clips.clone();
+        let mut shares = Vec::new();
+        for clip in frames(&all) {
+            let of = |config: &SamplingConfig| {
+                let clips = frames(config).into_iter().filter(|c| c.name == clip.name);
+                clips.flat_map(|c| c.frames).collect::<Vec<Controls>>()
+            };
+            let (kept, held) = (of(&kept), of(&held));
+            assert_eq!(kept.len() + held.len(), clip.frames.len());
+            shares.push(held.len() as f32 / clip.frames.len() as f32);
+        }
+        let mean = shares.iter().sum::<f32>() / shares.len() as f32;
+        assert!((0.1..0.3).contains(&mean), "{shares:?}");
+        // Another seed, another choice of clips: the same frames.
+        let other = SamplingConfig { seed: 77, exclude: vec!["rise".into()], ..held.clone() };
+        let turn = |config: &SamplingConfig| frames(config).into_iter().find(|c| c.name == "turn");
+        assert_eq!(turn(&held), turn(&other));
+        // Noise keeps away from them too: factors of exactly one give the frames themselves.
+        let (noise_low, noise_high, mix) = (1.0, 1.0 + 1e-6, 0.0);
+        let noise = SamplingConfig { method: Method::Noise, noise_low, noise_high, mix, ..kept };
+        let held: Vec<Controls> = frames(&held).into_iter().flat_map(|clip| clip.frames).collect();
+        let near = |a: &Controls, b: &Controls| a.0.iter().zip(&b.0).all(|(a, b)| (a - b).abs() < 1e-4);
+        let noise = source(&noise);
+        let moving = |pose: &Controls| !near(pose, &specs().defaults());
+        let drawn = (0..500).map(|index| noise.pose(index)).filter(moving);
+        assert!(drawn.into_iter().all(|pose| !held.iter().any(|frame| near(frame, &pose))));
+    }
+
+    #[test]
     fn bad_configurations_are_named() {
         let build = |config: SamplingConfig| config.build(&specs(), &clips()).map(|_| ());
         let unknown = build(SamplingConfig { exclude: vec!["dance".into()], ..config(Method::Noise) });
@@ -418,6 +487,14 @@ mod tests {
         assert!(matches!(rate, Err(SamplingError::BadNumber { what: "frame rate", .. })));
         let noise = build(SamplingConfig { noise_high: 0.1, ..config(Method::Noise) });
         assert!(matches!(noise, Err(SamplingError::BadNumber { what: "largest noise factor", .. })));
+        for share in [-0.1, 0.6, f32::NAN] {
+            let bad = build(SamplingConfig { hold_out: share, ..config(Method::Noise) });
+            assert!(matches!(bad, Err(SamplingError::BadNumber { what: "share that is held out", .. })));
+        }
+        let nothing = build(SamplingConfig { held_out: true, ..config(Method::Clips) });
+        assert!(matches!(nothing, Err(SamplingError::BadNumber { .. })));
+        let random = build(SamplingConfig { hold_out: 0.1, ..config(Method::Uniform) });
+        assert_eq!(random, Err(SamplingError::ClipsUnused { method: Method::Uniform }));
         let bare = config(Method::Noise).build(&specs(), &[]).map(|_| ());
         assert_eq!(bare, Err(SamplingError::NoClips { known: "none".into() }));
     }

@@ -1,0 +1,74 @@
+//! The demo's page: the cast, the datasets and both twins.
+
+use super::{DemoConfig, DemoReport};
+use understudy_report::html::{Cell, Column, Page, Section, Table};
+use understudy_report::plot::{BarChart, BarSeries};
+
+/// Everything on one page.
+pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Section>, face: Section) -> Page {
+    let mut cast = Table::new([
+        Column::text("character"),
+        Column::number("vertices", 0),
+        Column::number("faces", 0),
+        Column::number("bones", 0),
+        Column::number("controls", 0),
+        Column::number("segments", 0),
+        Column::number("islands", 0),
+        Column::number("ms a pose", 2),
+        Column::text("clips"),
+    ]);
+    for c in &report.characters {
+        let numbers = [c.vertices, c.faces, c.bones, c.controls, c.segments, c.islands].map(Cell::from);
+        let cells = std::iter::once(Cell::from(c.name.clone())).chain(numbers);
+        cast = cast.row(cells.chain([Cell::from(c.evaluate_ms), Cell::from(c.clips.join(", "))]));
+    }
+    let cost = BarChart::new("Cost of a pose", "ms, one thread")
+        .categories(report.characters.iter().map(|c| c.name.clone()))
+        .series(BarSeries::new("rig", report.characters.iter().map(|c| c.evaluate_ms).collect()));
+    let mut recorded = Table::new([
+        Column::text("dataset"),
+        Column::text("method"),
+        Column::number("poses", 0),
+        Column::number("MB", 1),
+        Column::number("poses a second", 0),
+    ]);
+    for d in &report.datasets {
+        recorded = recorded.row([
+            Cell::from(d.folder.display().to_string()),
+            Cell::from(format!("{:?}", d.method).to_lowercase()),
+            Cell::from(d.poses as usize),
+            Cell::from(d.bytes as f64 / 1e6),
+            Cell::from(d.poses_per_second),
+        ]);
+    }
+    let mut weighed = Table::new([
+        Column::text("clip"),
+        Column::text("method"),
+        Column::number("mean, cm", 4).lowest_is_best(),
+        Column::number("95 %, cm", 4),
+        Column::number("max, cm", 2),
+        Column::number("ms a pose", 3),
+    ]);
+    for (set, methods) in &report.eval.sets {
+        for (name, m) in methods {
+            let numbers = [m.mean_cm, m.p95_cm, m.max_cm, m.ms].map(Cell::from);
+            weighed =
+                weighed.row([Cell::from(set.clone()), Cell::from(name.clone())].into_iter().chain(numbers));
+        }
+    }
+    let story = format!(
+        "{} networks, trained for {:.0} s on {} random poses; neither clip was among them. A full twin sees \
+         10,000 poses. The heat maps are in twin/eval.html.",
+        report.twin.groups, report.twin.seconds, report.twin.poses
+    );
+    let mut page = Page::new("Understudy: the demo")
+        .subtitle(format!("Two characters, their clips, datasets and twins, in {:.0} s", report.seconds))
+        .command(config.command.clone())
+        .section(Section::new("The cast").table(cast).plot(&cost, "Median of 21 random poses."));
+    for section in sections {
+        page = page.section(section);
+    }
+    page.section(Section::new("Datasets").table(recorded))
+        .section(Section::new("Rook's twin").paragraph(story).table(weighed))
+        .section(face)
+}

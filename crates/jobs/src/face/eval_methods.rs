@@ -1,0 +1,146 @@
+//! What a face twin is weighed against: its own coarse part, other twins of the same mesh, and linear blend
+//! skinning by decomposition.
+
+use super::data::{Loaded, open_face_twin};
+use super::eval::{EvalFaceConfig, check_fits};
+use crate::{Event, JobError, Watch};
+use std::path::Path;
+use std::time::Instant;
+use understudy_core::Vec3;
+use understudy_learn::decomposition::{
+    DecomposedSkin, DecompositionProgress, DecompositionSettings, Reconstruction, decompose,
+};
+use understudy_runtime::face::{FaceTwin, Stage, Workspace, file};
+
+/// Something that poses a face.
+pub(super) struct Method {
+    pub name: String,
+    pub bytes: usize,
+    pub pose: Box<PoseFunction>,
+}
+
+/// Controls and the true vertices (for methods that are fitted to each pose) to vertices; gives the
+/// milliseconds that an engine would need.
+pub(super) type PoseFunction = dyn FnMut(&[f32], &[Vec3], &mut [Vec3]) -> Result<f64, String>;
+
+/// Poses that a decomposition is fitted to. The paper takes a thousand; more change little here.
+const LBS_POSES: usize = 200;
+
+/// All methods, the twin first.
+pub(super) fn all(
+    config: &EvalFaceConfig,
+    twin: &FaceTwin,
+    watch: &dyn Watch,
+) -> Result<Vec<Method>, JobError> {
+    let mut out = twins(config, twin)?;
+    let bones = decompositions(config)?;
+    if let (Some(folder), false) = (&config.train, bones.is_empty()) {
+        if config.test.contains(folder) {
+            return Err(JobError::setting("test", "the training poses are among the test poses"));
+        }
+        let mut train = Loaded::read_some(folder, LBS_POSES, watch)?;
+        check_fits(twin, &train, folder)?;
+        let poses = train.poses();
+        let frames: Vec<&[Vec3]> = (0..poses.len()).map(|pose| poses.vertices_of(pose)).collect();
+        for bones in bones {
+            out.push(decomposed(folder, poses.mesh.positions(), &frames, bones, watch)?);
+        }
+    }
+    Ok(out)
+}
+
+fn file_size(path: &Path) -> usize {
+    std::fs::metadata(path).map_or(0, |data| data.len() as usize)
+}
+
+fn twin_method(name: &str, bytes: usize, twin: FaceTwin, coarse: bool) -> Method {
+    let mut space = if coarse { Workspace::coarse(&twin, 1) } else { Workspace::new(&twin, 1) };
+    let pose = move |controls: &[f32], _: &[Vec3], out: &mut [Vec3]| {
+        let start = Instant::now();
+        twin.evaluate(controls, &mut space, None, out).map_err(|error| error.to_string())?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    };
+    Method { name: name.into(), bytes, pose: Box::new(pose) }
+}
+
+fn twins(config: &EvalFaceConfig, twin: &FaceTwin) -> Result<Vec<Method>, JobError> {
+    let mut out = vec![twin_method("twin", file_size(&config.twin), twin.clone(), false)];
+    if twin.parts().nets.iter().any(|net| net.stage == Stage::Refinement) {
+        let mut coarse = twin.parts().clone();
+        coarse.nets.retain(|net| net.stage == Stage::Coarse);
+        let bytes = file::to_bytes(&coarse, twin.precision()).map_or(0, |bytes| bytes.len());
+        out.push(twin_method("coarse", bytes, twin.clone(), true));
+    }
+    for (name, path) in &config.against {
+        if out.iter().any(|method| method.name == *name) {
+            return Err(JobError::setting("against", format!("two methods are named '{name}'")));
+        }
+        let other = open_face_twin(path)?;
+        if other.header().topology_hash != twin.header().topology_hash {
+            return Err(JobError::unusable(path, "is a twin of another mesh"));
+        }
+        if other.header().controls != twin.header().controls {
+            return Err(JobError::unusable(path, "knows other controls"));
+        }
+        out.push(twin_method(name, file_size(path), other, false));
+    }
+    Ok(out)
+}
+
+/// Numbers of bones of the decompositions that are asked for.
+fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
+    if config.train.is_none() {
+        return match config.baselines.first() {
+            None => Ok(Vec::new()),
+            Some(name) => {
+                Err(JobError::setting("baseline", format!("'{name}' is fitted to a training set: name it")))
+            }
+        };
+    }
+    if config.baselines.is_empty() {
+        return Ok(vec![16, 24, 32]);
+    }
+    let bones = |name: &String| {
+        let number = name.strip_prefix("lbs").and_then(|bones| bones.parse::<usize>().ok());
+        let unknown =
+            || JobError::setting("baseline", format!("'{name}' is not 'lbs' and a number of bones"));
+        number.filter(|bones| (1..=DecompositionSettings::MAX_BONES).contains(bones)).ok_or_else(unknown)
+    };
+    config.baselines.iter().map(bones).collect()
+}
+
+/// Linear blend skinning by skinning decomposition. Its bones have no controls: they move to where they fit
+/// each test pose best, as the paper does it; the skinning alone is timed.
+fn decomposed(
+    folder: &Path,
+    rest: &[Vec3],
+    frames: &[&[Vec3]],
+    bones: usize,
+    watch: &dyn Watch,
+) -> Result<Method, JobError> {
+    let settings = DecompositionSettings { bones, ..DecompositionSettings::default() };
+    let name = format!("lbs{bones}");
+    let what = format!("fitting {name}");
+    let total = settings.iterations as u64;
+    watch.event(Event::Started { what: &what, total, unit: "rounds" });
+    let step = |progress: DecompositionProgress| {
+        watch.event(Event::Step { done: progress.iteration as u64 });
+        !watch.should_stop()
+    };
+    let fitted =
+        decompose(rest, frames, &settings, step).map_err(|error| JobError::unusable(folder, error))?;
+    watch.event(Event::Finished);
+    if watch.should_stop() {
+        return Err(JobError::Stopped);
+    }
+    let skin = DecomposedSkin::new(&name, fitted);
+    let bytes = skin.bytes();
+    let pose = move |_: &[f32], truth: &[Vec3], out: &mut [Vec3]| {
+        let motions = skin.pose(truth).map_err(|error| error.to_string())?;
+        let start = Instant::now();
+        let fitted = skin.decomposed();
+        fitted.weights.linear_blend(&motions, &fitted.rest, out);
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    };
+    Ok(Method { name, bytes, pose: Box::new(pose) })
+}
