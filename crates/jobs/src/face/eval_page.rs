@@ -73,12 +73,12 @@ pub(super) fn write(
     if let Some(table) = rigid(report) {
         page = page.section(Section::new("Rigid bodies").table(table));
     }
-    page = page
-        .section(Section::new("Lips and lids").table(gaps(names, report)))
-        .section(Section::new("Parts").picture(
+    page = page.section(Section::new("Lips and lids").table(gaps(names, report))).section(
+        Section::new("Parts").picture(
             &parts_sheet(twin, SIZE + 120),
             "Left: a colour a coarse network, grey for rigid segments. Right: regions that are refined.",
-        ));
+        ),
+    );
     let path = folder.join("eval.html");
     write_atomic(&folder.join("eval-normals.png"), &normals.to_png())?;
     write_atomic(&folder.join("eval-positions.png"), &positions.to_png())?;
@@ -205,8 +205,7 @@ fn segments(report: &EvalFaceReport) -> Table {
     ])
     .caption("The twin. Bends: the largest change of a distance inside the segment.");
     for s in &report.segments {
-        let numbers =
-            [s.vertices as f64, s.mean_mm, s.max_mm, s.normal_deg, s.bends_mm, s.original_bends_mm];
+        let numbers = [s.vertices as f64, s.mean_mm, s.max_mm, s.normal_deg, s.bends_mm, s.original_bends_mm];
         let text = [Cell::from(s.name.clone()), Cell::from(s.kind)];
         table = table.row(text.into_iter().chain(numbers.map(Cell::from)));
     }
@@ -251,8 +250,7 @@ fn gaps(names: &[String], report: &EvalFaceReport) -> Table {
     for name in names {
         if let Some(g) = report.gaps.get(name) {
             let [pairs, open, stuck] = [g.pairs, g.open, g.stuck].map(|n| n as f64);
-            let numbers =
-                [pairs, open, stuck, g.smallest_share, g.rms_mm, g.closed as f64, g.ajar as f64];
+            let numbers = [pairs, open, stuck, g.smallest_share, g.rms_mm, g.closed as f64, g.ajar as f64];
             table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers.map(Cell::from)));
         }
     }

@@ -113,6 +113,8 @@ pub struct LearnFaceReport {
 
 /// Seconds between two checkpoints.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// Share of the skull that a control moves if it moves the head.
+const HEAD_SHARE: f32 = 0.5;
 /// Poses by which it is measured what the coarse networks leave.
 const REGION_POSES: usize = 200;
 /// Share of the time that the coarse networks get where both stages share a given time.
@@ -267,8 +269,12 @@ impl Run<'_> {
     ) -> Result<Option<(FrameParts, FrameReport)>, JobError> {
         let settings = &self.config.settings;
         let Some(skull) = settings.frame.then(|| frame::find_skull(poses)).flatten() else { return Ok(None) };
-        let inputs = influences.of(poses, &skull.vertices);
-        self.watch.event(Event::Started { what: "learning the head's motion", total: 150, unit: "epochs" });
+        let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
+        self.watch.event(Event::Started {
+            what: "learning the head's motion",
+            total: frame::EPOCHS as u64,
+            unit: "epochs",
+        });
         let step = |epoch: usize| {
             self.watch.event(Event::Step { done: epoch as u64 + 1 });
             !self.watch.should_stop()
@@ -284,8 +290,8 @@ impl Run<'_> {
             inputs: trained.parts.inputs.len(),
         };
         let message = format!(
-            "the head's motion is taken out: vertices move {:.1} mm instead of {:.1} mm",
-            report.left_mm, report.motion_mm
+            "the head's motion is taken out, to {:.2} mm, by {} controls: vertices move {:.1} mm instead of {:.1} mm",
+            report.error_mm, report.inputs, report.left_mm, report.motion_mm
         );
         self.watch.event(Event::Note { message: &message });
         Ok(Some((trained.parts, report)))

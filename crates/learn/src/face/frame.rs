@@ -20,6 +20,8 @@ const ROUNDS: usize = 12;
 const SKULL: f64 = 0.25;
 /// A frame is kept when it leaves less than this share of the motion.
 const WORTH: f64 = 0.8;
+/// Epochs of the network; it is small.
+pub const EPOCHS: usize = 300;
 /// Makes a rotation a length, cm: about the radius of a head.
 const LEVER: f64 = 10.0;
 
@@ -140,8 +142,15 @@ pub fn learn(
         inputs.iter().zip(&mean).zip(&scale).map(one).collect::<Vec<f32>>()
     };
     let x: Vec<f32> = (0..poses.len()).flat_map(row).collect();
-    let mut net = Net::new(&[inputs.len(), 64, 64, 6], &mut Random::stream(seed, 0xf4a3));
-    let settings = TrainSettings { epochs: 150, batch: 64, patience: 60, seed, ..TrainSettings::default() };
+    let mut net = Net::new(&[inputs.len(), 128, 64, 6], &mut Random::stream(seed, 0xf4a3));
+    let settings = TrainSettings {
+        epochs: EPOCHS,
+        batch: 64,
+        patience: EPOCHS,
+        decay: 0.0,
+        seed,
+        ..TrainSettings::default()
+    };
     let mut stopped = false;
     let report = train(&mut net, &x, &targets, &settings, |epoch, _| {
         let go_on = watch(epoch);

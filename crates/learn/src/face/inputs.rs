@@ -48,10 +48,24 @@ impl Influences {
 
     /// Controls that move any of these vertices, with the mean to subtract and the scale to multiply by.
     pub fn of(&self, poses: &FacePoses<'_>, vertices: &[u32]) -> (Vec<u32>, Vec<f32>, Vec<f32>) {
+        self.of_more_than(0.0, poses, vertices)
+    }
+
+    /// As [`Influences::of`], controls that move more than a share of these vertices, as far as the rig could
+    /// be asked: what moves a head moves all of it, while a brow pulls at some of its skin.
+    pub fn of_more_than(
+        &self,
+        share: f32,
+        poses: &FacePoses<'_>,
+        vertices: &[u32],
+    ) -> (Vec<u32>, Vec<f32>, Vec<f32>) {
         let inputs: Vec<u32> = match &self.moves {
             Some(moves) => {
-                let any = |moves: &Vec<bool>| vertices.iter().any(|v| moves[*v as usize]);
-                self.varying.iter().zip(moves).filter(|(_, m)| any(m)).map(|(c, _)| *c).collect()
+                let least = share * vertices.len() as f32;
+                let enough = |moves: &Vec<bool>| {
+                    vertices.iter().filter(|v| moves[**v as usize]).count() as f32 > least
+                };
+                self.varying.iter().zip(moves).filter(|(_, m)| enough(m)).map(|(c, _)| *c).collect()
             }
             None => self.estimate(poses, vertices),
         };
