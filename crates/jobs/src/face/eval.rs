@@ -319,7 +319,8 @@ fn shown_poses(poses: &FacePoses<'_>, edges: &[(u32, u32)]) -> Vec<usize> {
     let rest = poses.mesh.positions();
     let strains: Vec<f32> =
         (0..poses.len()).map(|pose| strain(edges, rest, poses.vertices_of(pose))).collect();
-    let strongest = (0..poses.len()).fold(0, |best, pose| if strains[pose] > strains[best] { pose } else { best });
+    let strongest =
+        (0..poses.len()).fold(0, |best, pose| if strains[pose] > strains[best] { pose } else { best });
     let middle = poses.len() / 2;
     if middle == strongest { vec![strongest] } else { vec![strongest, middle] }
 }

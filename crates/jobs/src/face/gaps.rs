@@ -93,8 +93,7 @@ fn opening(pairs: &[(u32, u32)], rest: &[Vec3], poses: &[&[Vec3]]) -> Vec<(u32, 
     let opens = |(a, b): &(u32, u32)| {
         let width = |v: &[Vec3]| v[*a as usize].distance(v[*b as usize]);
         let widths = poses.iter().map(|v| width(v)).chain([width(rest)]);
-        let (low, high) =
-            widths.fold((f32::INFINITY, 0.0f32), |(low, high), w| (low.min(w), high.max(w)));
+        let (low, high) = widths.fold((f32::INFINITY, 0.0f32), |(low, high), w| (low.min(w), high.max(w)));
         high > OPEN.max(2.0 * low)
     };
     let open: Vec<(u32, u32)> = pairs.iter().copied().filter(opens).collect();

@@ -63,9 +63,7 @@ impl Rigidity {
             for (place, &hub) in vertices.iter().enumerate().step_by(step) {
                 // Pairs of two hubs are taken once.
                 let others = vertices.iter().enumerate().filter(|(p, _)| *p > place || p % step != 0);
-                pairs.extend(
-                    others.map(|(_, &v)| (hub, v, rest[hub as usize].distance(rest[v as usize]))),
-                );
+                pairs.extend(others.map(|(_, &v)| (hub, v, rest[hub as usize].distance(rest[v as usize]))));
             }
             Segment { vertices, pairs, bends: Bends::default(), misses: 0.0, worst: 0.0, poses: 0 }
         };

@@ -137,7 +137,8 @@ fn weigh(
         if sets.is_empty() || (!coarse && !has_refinement) {
             continue;
         }
-        let space = |twin: &FaceTwin| if coarse { Workspace::coarse(twin, 1) } else { Workspace::new(twin, 1) };
+        let space =
+            |twin: &FaceTwin| if coarse { Workspace::coarse(twin, 1) } else { Workspace::new(twin, 1) };
         let mut spaces = [space(old), space(new)];
         let mut misses = [Misses::default(); 2];
         for (name, poses) in &sets {

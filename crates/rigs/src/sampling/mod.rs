@@ -25,7 +25,9 @@ pub enum SamplingError {
         known: String,
     },
     /// Clips or a share of them are named, but random values do not look at clips.
-    #[error("clips or a share of them are named, but the method '{method}' draws values at random; take 'noise' or 'clips'")]
+    #[error(
+        "clips or a share of them are named, but the method '{method}' draws values at random; take 'noise' or 'clips'"
+    )]
     ClipsUnused {
         /// The method.
         method: Method,
