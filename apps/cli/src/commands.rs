@@ -185,6 +185,7 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
         output: arguments.output,
         poses: arguments.poses,
         face_steps: defaults.face_steps,
+        size: defaults.size,
         threads: arguments.threads.unwrap_or(defaults.threads),
         command: std::env::args().collect::<Vec<_>>().join(" "),
     };

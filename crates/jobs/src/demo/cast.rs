@@ -1,6 +1,7 @@
 //! The characters on the demo's page: the rest pose, a sheet of every clip, and how far the clips move the
 //! vertices.
 
+use super::DemoConfig;
 use crate::render::clip_moments;
 use crate::stage::{Shot, Stage, View};
 use crate::{Event, JobError, Watch};
@@ -14,13 +15,15 @@ use understudy_rigs::{Rig, RigPose};
 
 /// Frames a contact sheet.
 const FRAMES: usize = 8;
-/// Side of a picture on a contact sheet, pixels.
-const SIZE: usize = 256;
 
 /// Three views of the rest pose, a sheet of every clip, and how far the clips move the vertices.
-pub(super) fn show_character(rig: &dyn Rig, out: &Path, watch: &dyn Watch) -> Result<Section, JobError> {
-    let name = rig.name();
-    let stage = Stage { mesh: rig.mesh(), colours: rig.colours(), size: SIZE, dark: false };
+pub(super) fn show_character(
+    rig: &dyn Rig,
+    config: &DemoConfig,
+    watch: &dyn Watch,
+) -> Result<Section, JobError> {
+    let (name, out) = (rig.name(), &config.output);
+    let stage = Stage { mesh: rig.mesh(), colours: rig.colours(), size: config.size, dark: false };
     let views = ["front", "three-quarter", "side"].map(View::named);
     let mut pose = RigPose::default();
     rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(name))?;

@@ -18,8 +18,6 @@ const TEST_CLIPS: [&str; 2] = ["talk", "roar"];
 const UNSEEN: &str = "roar";
 /// Bones of the skin beside it.
 const SKIN: &str = "lbs32";
-/// Side of a picture, pixels.
-const SIZE: usize = 260;
 
 /// Clips times noise without the unseen one, and the clips that the twin is tried on.
 pub(super) fn datasets(config: &DemoConfig, base: &SampleConfig) -> Vec<SampleConfig> {
@@ -104,7 +102,7 @@ fn section(
         colours: rig.as_ref().and_then(|rig| rig.colours()),
         subject: subject(twin),
         methods: columns(report),
-        size: SIZE,
+        size: config.size,
     };
     let total = 2 * TEST_CLIPS.len() as u64;
     watch.event(Event::Started { what: "drawing Mira's twin", total, unit: "sheets" });

@@ -29,6 +29,8 @@ pub struct DemoConfig {
     pub poses: u64,
     /// Training steps of the face's coarse networks and of those that refine them.
     pub face_steps: [usize; 2],
+    /// Side of a picture on a contact sheet, pixels.
+    pub size: usize,
     /// Threads.
     pub threads: usize,
     /// Shown on the page.
@@ -40,7 +42,8 @@ impl Default for DemoConfig {
         Self {
             output: "demo".into(),
             poses: 1200,
-            face_steps: [1500, 700],
+            face_steps: [1900, 1500],
+            size: 256,
             threads: threads::available(),
             command: String::new(),
         }
@@ -85,7 +88,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
     let mut sections = Vec::new();
     for name in &names {
         let rig = rigs::open(name, watch)?.rig;
-        sections.push(pool.install(|| cast::show_character(rig.as_ref(), out, watch))?);
+        sections.push(pool.install(|| cast::show_character(rig.as_ref(), config, watch))?);
     }
     let datasets = record(config, watch)?;
     let twin = learn_body(&twin_config(config), watch)?;

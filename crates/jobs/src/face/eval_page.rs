@@ -45,9 +45,6 @@ pub(super) fn write(
             Section::new("Errors")
                 .table(by_set(names, report, "Mean distance of a vertex, mm", 3, |m| m.mean_mm))
                 .table(by_set(names, report, "Mean angle between face normals, degrees", 2, |m| m.normal_deg))
-                .paragraph(
-                    "All poses together; skinning is fitted to each test pose, the most that it can do:",
-                )
                 .table(table(names, &report.methods)),
         )
         .section(Section::new("Time").table(times(names, report)))
@@ -167,7 +164,11 @@ fn table(names: &[String], methods: &BTreeMap<String, FaceFigures>) -> Table {
         Column::number("max, mm", 2).lowest_is_best(),
         Column::number("normals, degrees", 2).lowest_is_best(),
         Column::number("MB", 2),
-    ]);
+    ])
+    .caption(match names.iter().any(|name| name.starts_with("lbs")) {
+        true => "All poses together. Skinning is fitted to each test pose: the most that it can do.",
+        false => "All poses together.",
+    });
     for name in names {
         if let Some(m) = methods.get(name) {
             let megabytes = m.bytes as f64 / 1e6;
@@ -197,13 +198,16 @@ fn segments(report: &EvalFaceReport) -> Table {
         Column::text("segment"),
         Column::text("moved by"),
         Column::number("vertices", 0),
-        Column::number("mean, mm", 3),
-        Column::number("max, mm", 2),
-        Column::number("normals, degrees", 2),
-        Column::number("bends, mm", 4),
-        Column::number("original bends, mm", 4),
+        Column::number("mean", 3),
+        Column::number("max", 2),
+        Column::number("normals", 2),
+        Column::number("bends", 4),
+        Column::number("in the original", 4),
     ])
-    .caption("The twin. Bends: the largest change of a distance inside the segment.");
+    .caption(
+        "The twin; millimetres, normals in degrees. Bends: the largest change of a distance inside the segment, \
+         beside that of the original.",
+    );
     for s in &report.segments {
         let numbers = [s.vertices as f64, s.mean_mm, s.max_mm, s.normal_deg, s.bends_mm, s.original_bends_mm];
         let text = [Cell::from(s.name.clone()), Cell::from(s.kind)];
@@ -261,7 +265,8 @@ fn spectrum(names: &[String], report: &EvalFaceReport) -> LinePlot {
     let mut plot = LinePlot::new("Spectrum of the error")
         .x_label("eigenvalue of the Laplacian")
         .y_label("mean power, mm²")
-        .y_scale(Scale::Log);
+        .y_scale(Scale::Log)
+        .size(760.0, 340.0);
     for name in names {
         if let Some(figures) = report.spectrum.get(name) {
             let points = figures.bands.iter().enumerate().filter(|(_, power)| **power > 0.0);

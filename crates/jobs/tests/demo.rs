@@ -1,0 +1,52 @@
+//! The demo at a tiny budget: everything is made, and nobody cheats.
+
+use understudy_io::dataset::DatasetReader;
+use understudy_jobs::Silent;
+use understudy_jobs::demo::{DemoConfig, demo};
+
+#[test]
+fn everything_is_made_and_the_roar_is_never_trained_on() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let out = folder.path().join("demo");
+    let config = DemoConfig {
+        output: out.clone(),
+        poses: 40,
+        face_steps: [12, 6],
+        size: 24,
+        command: "understudy demo".into(),
+        ..DemoConfig::default()
+    };
+    let report = demo(&config, &Silent).expect("the demo runs");
+    assert_eq!(report.characters.len(), 2);
+    assert_eq!(report.datasets.len(), 6);
+
+    // Rook: learned from random poses, tried on clips.
+    assert_eq!(report.eval.sets.keys().collect::<Vec<_>>(), ["rook-kick", "rook-walk"]);
+    assert!(report.twin.output.exists() && out.join("twin/eval.html").exists());
+
+    // Mira: no pose of the roar among those that her twin saw.
+    let trained = DatasetReader::open(&out.join("data/mira")).expect("recorded");
+    let clips = &trained.header().settings["clips"];
+    assert!(clips.contains("talk") && !clips.contains("roar"), "{clips}");
+    assert_eq!(report.face.poses, 40);
+    assert_eq!(report.face.coarse.steps, 12);
+    assert_eq!(report.face_eval.order, ["twin", "coarse", "lbs32"]);
+    assert_eq!(report.face_eval.sets.keys().collect::<Vec<_>>(), ["mira-roar", "mira-talk"]);
+    for methods in report.face_eval.sets.values() {
+        assert!(methods.values().all(|m| m.mean_mm > 0.0 && m.normal_deg > 0.0 && m.max_mm < 300.0));
+    }
+    for clip in ["talk", "roar"] {
+        for heat in ["normals", "positions"] {
+            let picture = out.join(format!("pictures/mira-twin-{clip}-{heat}.png"));
+            let bytes = std::fs::read(&picture).expect("a picture");
+            assert!(bytes.starts_with(b"\x89PNG"), "{}", picture.display());
+        }
+    }
+    let page = std::fs::read_to_string(&report.report).expect("the page");
+    for words in ["Rook's twin", "Mira's twin", "skinning, 32 bones", "refined", "coarse"] {
+        assert!(
+            page.contains(words) || page.contains(&words.replace('\'', "&#39;")),
+            "no '{words}' on the page"
+        );
+    }
+}
