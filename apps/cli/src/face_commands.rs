@@ -1,7 +1,7 @@
 //! The commands for face twins: arguments to a job's configuration, the job's result to text or JSON. What
 //! serves all kinds of twins comes here from `twin_commands` when the file is a face.
 
-use crate::face_arguments::{LearnFaceArguments, TransferArguments};
+use crate::face_arguments::{DeviceArgument, LearnFaceArguments, TransferArguments};
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::watched;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
-use understudy_jobs::face::learn::{LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
+use understudy_jobs::face::learn::{Device, LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest};
 use understudy_jobs::twin::export::ExportConfig;
@@ -24,6 +24,11 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
         ..LearnFaceConfig::default()
     };
     config.threads = arguments.threads.unwrap_or(config.threads);
+    config.device = match arguments.device {
+        DeviceArgument::Cpu => Device::Cpu,
+        DeviceArgument::Burn => Device::Burn,
+        DeviceArgument::Cuda => Device::Cuda,
+    };
     let settings = &mut config.settings;
     settings.seed = arguments.seed;
     settings.dense = arguments.dense;
@@ -178,7 +183,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
         ]
     };
     let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
-    let training = report.training.as_ref().map_or_else(String::new, |race| {
+    let mut training = report.training.as_ref().map_or_else(String::new, |race| {
         format!(
             "\ntraining, {} networks, {} poses a step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
             race.networks,
@@ -189,6 +194,9 @@ fn bench_text(report: &BenchFaceReport) -> String {
             race.understudy_steps_s / race.torch_steps_s
         )
     });
+    for (device, steps) in &report.devices_steps_s {
+        training += &format!("\ntraining of the coarse networks on device {device}: {steps:.1} steps/s");
+    }
     format!(
         "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
          {:.3} ms · rig itself {} ms · {} of the multiply-add peak\n16-bit weights cost {} mm · onnxruntime's vertices \

@@ -15,7 +15,7 @@ use understudy_core::{Controls, Random, Vec3};
 use understudy_io::npz::NpzWriter;
 use understudy_io::write_atomic;
 use understudy_learn::face::loss::cross_of;
-use understudy_learn::face::trainer::Trainer;
+use understudy_learn::face::train::{Device, Train};
 use understudy_learn::face::{FacePoses, coarse_problem_of};
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
@@ -31,6 +31,8 @@ const POSES: usize = 48;
 const BATCH: usize = 8;
 /// Training steps a round.
 const STEPS: usize = 4;
+/// The same on a GPU, which is behind its caller until it is waited for.
+const GPU_STEPS: usize = 100;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,8 +63,10 @@ pub struct BenchFaceReport {
     pub half_error_mm: serde_json::Value,
     /// Largest distance between our vertices and onnxruntime's, mm.
     pub onnx_error_mm: Option<f64>,
-    /// Training of the coarse networks.
+    /// Training of the coarse networks beside PyTorch.
     pub training: Option<TrainingRace>,
+    /// Training of the coarse networks on every device that this program knows and finds: steps a second.
+    pub devices_steps_s: BTreeMap<String, f64>,
 }
 
 /// Times a face twin.
@@ -142,8 +146,7 @@ fn measure(
     let pose = |index: usize| &poses.controls[index % POSES * width..(index % POSES + 1) * width];
     let mut ours: [Vec<f64>; 4] = Default::default();
     let mut theirs: BTreeMap<(usize, &'static str), Vec<f64>> = BTreeMap::new();
-    let mut training: [Vec<f64>; 2] = Default::default();
-    let racing = config.training && peers.is_some();
+    let mut torch_steps = Vec::new();
     let face_poses = FacePoses {
         mesh: &twin.parts().mesh,
         specs: &twin.header().controls,
@@ -151,15 +154,9 @@ fn measure(
         vertices: poses.vertices.clone(),
     };
     let threads = threads::available();
-    let trainer = match racing {
-        false => None,
-        true => {
-            let (problem, specs) = coarse_problem_of(twin.parts(), &face_poses, 5.0);
-            let hidden =
-                twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
-            let trainer = Trainer::new(problem, specs, hidden, BATCH, 1, threads);
-            Some(trainer.map_err(|error| JobError::Machine(error.to_string()))?)
-        }
+    let mut trainers = match config.training {
+        true => trainers(twin, &face_poses, threads)?,
+        false => Vec::new(),
     };
     watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
     for round in 0..config.rounds {
@@ -176,15 +173,17 @@ fn measure(
                     theirs.entry((threads, peer)).or_default().push(peers.time(peer, threads, 1)?);
                 }
             }
-            if let Some(trainer) = &trainer {
-                training[0].push(pace(trainer, round));
+            if config.training {
                 let request = serde_json::json!({
                     "peer": "training", "threads": threads, "batch": BATCH, "steps": STEPS
                 });
                 let answer = peers.ask(&request)?;
                 let steps = answer["steps_s"].as_f64();
-                training[1].push(steps.ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))?);
+                torch_steps.push(steps.ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))?);
             }
+        }
+        for contestant in &mut trainers {
+            contestant.run(round);
         }
         watch.event(Event::Step { done: round as u64 + 1 });
     }
@@ -210,6 +209,8 @@ fn measure(
     let peak = understudy_runtime::dense::peak_gflops();
     let one = contest(1);
     let reached = 2.0 * twin.multiply_adds() as f64 / (one.understudy_ms * 1e6);
+    let paces = trainers.into_iter().map(|own| (own.device.name().to_owned(), median(own.steps_s)));
+    let devices_steps_s: BTreeMap<String, f64> = paces.collect();
     let stage = |stage: Stage| twin.parts().nets.iter().filter(|net| net.stage == stage).count();
     Ok(BenchFaceReport {
         rig: twin.header().rig.clone(),
@@ -225,27 +226,61 @@ fn measure(
         peak_share: peak.map(|peak| reached / peak),
         half_error_mm: twin.header().training["half_error_mm"].clone(),
         onnx_error_mm,
-        training: trainer.map(|_| TrainingRace {
-            understudy_steps_s: median(training[0].clone()),
-            torch_steps_s: median(training[1].clone()),
-            batch: BATCH,
-            threads,
-            networks: stage(Stage::Coarse),
+        training: devices_steps_s.get(Device::Cpu.name()).filter(|_| !torch_steps.is_empty()).map(|own| {
+            TrainingRace {
+                understudy_steps_s: *own,
+                torch_steps_s: median(torch_steps.clone()),
+                batch: BATCH,
+                threads,
+                networks: stage(Stage::Coarse),
+            }
         }),
+        devices_steps_s,
     })
 }
 
-/// Our steps a second in one round.
-fn pace(trainer: &Trainer<'_>, round: usize) -> f64 {
-    let step = |number: usize| {
-        let first = number * BATCH % (POSES - BATCH + 1);
-        let batch: Vec<usize> = (first..first + BATCH).collect();
-        trainer.step(&batch, number + 1, 1e-4);
+/// One device in the race of training.
+struct Contestant<'a> {
+    device: Device,
+    trainer: Box<dyn Train + 'a>,
+    steps: usize,
+    steps_s: Vec<f64>,
+}
+
+/// The coarse networks on every device that is there.
+fn trainers<'a>(
+    twin: &FaceTwin,
+    poses: &'a FacePoses<'a>,
+    threads: usize,
+) -> Result<Vec<Contestant<'a>>, JobError> {
+    let hidden = twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
+    let there = Device::built_in().iter().copied().filter(|device| device.check().is_ok());
+    let contestant = |device: Device| {
+        let (problem, specs) = coarse_problem_of(twin.parts(), poses, 5.0);
+        let trainer = device.trainer(problem, specs, hidden, BATCH, 1, threads);
+        let trainer = trainer.map_err(|error| JobError::Machine(error.to_string()))?;
+        let steps = if device == Device::Cuda { GPU_STEPS } else { STEPS };
+        Ok(Contestant { device, trainer, steps, steps_s: Vec::new() })
     };
-    step(round * (STEPS + 1));
-    let start = Instant::now();
-    (1..=STEPS).for_each(|index| step(round * (STEPS + 1) + index));
-    STEPS as f64 / start.elapsed().as_secs_f64()
+    there.map(contestant).collect()
+}
+
+impl Contestant<'_> {
+    /// Steps a second in one round, the first step aside.
+    fn run(&mut self, round: usize) {
+        let step = |number: usize| {
+            let first = number * BATCH % (POSES - BATCH + 1);
+            let batch: Vec<usize> = (first..first + BATCH).collect();
+            self.trainer.step(&batch, number + 1, 1e-4);
+        };
+        let before = round * (self.steps + 1);
+        step(before);
+        self.trainer.settle();
+        let start = Instant::now();
+        (1..=self.steps).for_each(|index| step(before + index));
+        self.trainer.settle();
+        self.steps_s.push(self.steps as f64 / start.elapsed().as_secs_f64());
+    }
 }
 
 /// Poses and networks as arrays that Python reads.

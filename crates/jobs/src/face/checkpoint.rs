@@ -5,7 +5,7 @@ use crate::JobError;
 use std::path::{Path, PathBuf};
 use understudy_io::tensors::{TensorWriter, Tensors};
 use understudy_io::{Dim, ReadError, read_bytes};
-use understudy_learn::face::trainer::Trainer;
+use understudy_learn::face::train::Train;
 use understudy_learn::face::{Progress, Schedule};
 
 /// The folder of checkpoints of one training run.
@@ -34,7 +34,7 @@ impl Checkpoints {
     pub fn save(
         &self,
         stage: &str,
-        trainer: &Trainer<'_>,
+        trainer: &dyn Train,
         progress: &Progress,
         schedule: &Schedule,
     ) -> Result<(), JobError> {
@@ -52,7 +52,7 @@ impl Checkpoints {
     }
 
     /// Takes a stage's state over; `None` where there is none, or another run's.
-    pub fn load(&self, stage: &str, trainer: &Trainer<'_>) -> Result<Option<(Progress, Schedule)>, JobError> {
+    pub fn load(&self, stage: &str, trainer: &dyn Train) -> Result<Option<(Progress, Schedule)>, JobError> {
         let path = self.path(stage);
         if !path.exists() {
             return Ok(None);

@@ -12,13 +12,16 @@ use understudy_core::mesh::Fnv;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::net::NetSpec;
 use understudy_learn::face::schedule::{self, End};
-use understudy_learn::face::trainer::{Problem, Trainer};
+use understudy_learn::face::train::Train;
+use understudy_learn::face::trainer::Problem;
 use understudy_learn::face::{
     FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, SegmentPlan, frame,
 };
 use understudy_rigs::Rig;
 use understudy_runtime::dense::Precision;
 use understudy_runtime::face::{FaceError, FaceParts, FaceTwin, FrameParts, Workspace, file};
+
+pub use understudy_learn::face::train::Device;
 
 /// What to learn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +38,8 @@ pub struct LearnFaceConfig {
     pub half: bool,
     /// Threads; the twin does not depend on it.
     pub threads: usize,
+    /// Where networks are trained; the head's motion is always learned on the CPU.
+    pub device: Device,
     /// Sizes and training.
     pub settings: FaceSettings,
 }
@@ -47,6 +52,7 @@ impl Default for LearnFaceConfig {
             minutes: None,
             half: true,
             threads: threads::available(),
+            device: Device::default(),
             settings: FaceSettings::default(),
         }
     }
@@ -127,6 +133,7 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
         return Err(JobError::setting("minutes", format!("{minutes} is not a length of time")));
     }
+    config.device.check().map_err(|error| JobError::setting("learn face", error))?;
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
     let mut loaded = Loaded::read(&config.data, watch)?;
@@ -159,6 +166,7 @@ impl Run<'_> {
         match error {
             FaceLearnError::Stopped => JobError::Stopped,
             FaceLearnError::Threads { problem } => JobError::Machine(problem),
+            device @ FaceLearnError::Device { .. } => JobError::setting("learn face", device),
             other => JobError::unusable(&self.config.data, other),
         }
     }
@@ -201,11 +209,11 @@ impl Run<'_> {
                     total: poses.len() as u64,
                     unit: "poses",
                 });
-                let step = |done: usize| {
+                let mut step = |done: usize| {
                     self.watch.event(Event::Step { done: done as u64 });
                     !self.watch.should_stop()
                 };
-                problem.base = coarse.predict(&wanted, step).map_err(|error| self.error(error))?;
+                problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
                 self.watch.event(Event::Finished);
                 drop(coarse);
                 let left = 1.0 - COARSE_SHARE;
@@ -225,6 +233,7 @@ impl Run<'_> {
         let (frame_parts, frame_report) = frame.unzip();
         let training = serde_json::json!({
             "poses": poses.len(),
+            "device": self.config.device,
             "settings": settings,
             "inputs_probed": influences.probed(),
             "segments": plan.segments,
@@ -328,21 +337,23 @@ impl Run<'_> {
         schedule: &Schedule,
         share: f64,
         checkpoints: &Checkpoints,
-    ) -> Result<(Trainer<'p>, StageReport), JobError> {
+    ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
         let settings = &self.config.settings;
         let seed = settings.seed ^ if name == "coarse" { 0 } else { 0x0f1e };
         let networks = specs.len();
-        let trainer =
-            Trainer::new(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
-                .map_err(|error| self.error(error))?;
+        let trainer = self
+            .config
+            .device
+            .trainer(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
+            .map_err(|error| self.error(error))?;
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
-        if let Some((kept, own)) = checkpoints.load(name, &trainer)? {
+        if let Some((kept, own)) = checkpoints.load(name, &*trainer)? {
             let message = format!("{name} networks go on after step {}", kept.steps);
             self.watch.event(Event::Note { message: &message });
             (progress, schedule) = (kept, own);
         } else if let Some(minutes) = self.config.minutes {
-            let total = pace(&trainer, plan, settings) * minutes * 60.0 * share;
+            let total = pace(&*trainer, plan, settings) * minutes * 60.0 * share;
             schedule = schedule.with_total(total.max(1.0) as usize);
             schedule.check_every = schedule.check_every.min(schedule.total() / 40 + 1);
         }
@@ -356,7 +367,7 @@ impl Run<'_> {
             schedule.caps[..progress.rate].iter().sum::<usize>() + progress.steps_at_rate
         };
         let outcome = schedule::run(
-            &trainer,
+            &*trainer,
             &plan.balance,
             &plan.validation,
             &schedule,
@@ -384,7 +395,7 @@ impl Run<'_> {
                 }
                 if saved.elapsed() > SAVE_EVERY {
                     saved = Instant::now();
-                    failed = checkpoints.save(name, &trainer, progress, &schedule).err();
+                    failed = checkpoints.save(name, &*trainer, progress, &schedule).err();
                 }
                 failed.is_none() && !self.watch.should_stop()
             },
@@ -393,11 +404,11 @@ impl Run<'_> {
             return Err(error);
         }
         if outcome == Err(FaceLearnError::Stopped) {
-            checkpoints.save(name, &trainer, &progress, &schedule)?;
+            checkpoints.save(name, &*trainer, &progress, &schedule)?;
         }
         outcome.map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
-        checkpoints.save(name, &trainer, &progress, &schedule)?;
+        checkpoints.save(name, &*trainer, &progress, &schedule)?;
         let steps = (progress.steps - first) as f64;
         let report = StageReport {
             networks,
@@ -425,7 +436,7 @@ impl Run<'_> {
 }
 
 /// Steps a second, measured on steps that are taken back.
-fn pace(trainer: &Trainer<'_>, plan: &Plan, settings: &FaceSettings) -> f64 {
+fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings) -> f64 {
     let state = trainer.state();
     let mut batch = vec![0; settings.batch];
     let mut run = |count: usize| {
@@ -434,6 +445,7 @@ fn pace(trainer: &Trainer<'_>, plan: &Plan, settings: &FaceSettings) -> f64 {
             plan.balance.draw(settings.seed, step, &mut batch);
             trainer.step(&batch, step + 1, 1e-4);
         }
+        trainer.settle();
         count as f64 / start.elapsed().as_secs_f64()
     };
     run(5);

@@ -32,7 +32,7 @@ pub struct Loss {
 }
 
 /// A face smaller than this has no normal, cm².
-const NO_AREA: f32 = 1e-10;
+pub(super) const NO_AREA: f32 = 1e-10;
 
 /// Both terms, weights included.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -3,19 +3,24 @@
 //! The way: [`FacePoses`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
 //! is rigid, what every network sees and where its vertices look → [`trainer::Trainer`] trains all coarse
 //! networks together → [`regions`] finds where maps are too coarse → refinement networks learn what is
-//! left → [`Plan::finish`] makes the parts of a twin. Everything runs on the CPU, with kernels of our own.
+//! left → [`Plan::finish`] makes the parts of a twin. Training runs on the CPU with kernels of our own, or
+//! elsewhere: [`train::Device`] chooses.
 
 pub mod balance;
+#[cfg(feature = "burn")]
+pub mod burn;
 pub mod coordinates;
 pub mod frame;
 pub mod inputs;
 pub mod loss;
 pub mod net;
+mod parameters;
 mod plan;
 pub mod regions;
 pub mod rigid;
 mod rows;
 pub mod schedule;
+pub mod train;
 pub mod trainer;
 pub mod transfer;
 mod update;
@@ -87,6 +92,14 @@ pub enum FaceLearnError {
     /// The machine gave no threads.
     #[error("no threads: {problem}")]
     Threads {
+        /// Why.
+        problem: String,
+    },
+    /// Nothing can be trained there.
+    #[error("device '{device}': {problem}")]
+    Device {
+        /// Which.
+        device: &'static str,
         /// Why.
         problem: String,
     },

@@ -3,7 +3,7 @@
 
 use super::FaceLearnError;
 use super::balance::Balance;
-use super::trainer::Trainer;
+use super::train::Train;
 use serde::{Deserialize, Serialize};
 
 /// Learning rates and their ends.
@@ -103,7 +103,7 @@ impl Default for Progress {
 /// Trains to the end of the schedule. `watch(progress, loss)` is called after every step and may stop by
 /// answering `false`; what it was told then is where a later call goes on.
 pub fn run(
-    trainer: &Trainer<'_>,
+    trainer: &dyn Train,
     balance: &Balance,
     validation: &[usize],
     schedule: &Schedule,

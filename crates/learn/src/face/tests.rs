@@ -110,6 +110,7 @@ mod training {
     //! Derivatives, threads and a small twin from end to end.
 
     use super::super::net::{NetKind, NetSpec};
+    use super::super::train::Train;
     use super::super::trainer::Trainer;
     use super::super::{frame, inputs::Influences, schedule};
     use super::*;
@@ -307,7 +308,7 @@ mod training {
         if settings.refine && !specs.is_empty() {
             let mut problem = plan.refinement_problem(&poses, &specs, settings);
             let members = coarse.locals(&problem.members);
-            problem.base = coarse.predict(&members, |_| true).expect("not stopped");
+            problem.base = coarse.predict(&members, &mut |_| true).expect("not stopped");
             let fine = Trainer::new(problem, specs, settings.hidden, settings.batch, 2, threads)
                 .expect("threads start");
             let mut progress = Progress::default();

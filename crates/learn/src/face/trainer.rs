@@ -1,10 +1,11 @@
 //! All networks of a stage trained together, since the loss looks across the borders of segments. A step
 //! is three rounds of tasks on a few threads: dense layers a network, then all that one pose needs a pose,
 //! then the step a network. Every sum has a fixed order, so that the number of threads leaves no trace.
-//! Start at [`Trainer::step`].
+//! Start at [`Trainer`]; what it can do is [`Train`].
 
 use super::loss::{Cost, Loss};
 use super::net::{NetHarvest, NetSpec, PoseTape, TrainNet};
+use super::train::{NetState, Train, seed_of};
 use super::update::Step;
 use super::{FaceLearnError, FacePoses};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -99,8 +100,7 @@ impl<'a> Trainer<'a> {
         let mut nets = Vec::with_capacity(specs.len());
         for (index, spec) in specs.into_iter().enumerate() {
             let members = spec.vertices.iter().map(|v| local[*v as usize]).collect();
-            let seed = seed.wrapping_mul(0x9e37_79b9).wrapping_add(index as u64 + 1);
-            nets.push(TrainNet::new(spec, members, hidden, batch, seed));
+            nets.push(TrainNet::new(spec, members, hidden, batch, seed_of(seed, index)));
         }
         let count = problem.members.len();
         let blank = || vec![Vec3A::ZERO; count];
@@ -128,11 +128,6 @@ impl<'a> Trainer<'a> {
             order,
             problem,
         })
-    }
-
-    /// Multiply-adds of one pose through all networks.
-    pub fn multiply_adds(&self) -> usize {
-        self.nets.iter().map(|net| read(net).work()).sum()
     }
 
     /// A free desk: there are as many as threads.
@@ -192,12 +187,10 @@ impl<'a> Trainer<'a> {
         }
         Cost { position: sum.position / count as f64, normal: sum.normal / count as f64 }
     }
+}
 
-    /// One step down on a batch of poses; gives the mean cost before it. `number` counts from 1.
-    ///
-    /// # Panics
-    /// When there are more poses than a batch, or none.
-    pub fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
+impl Train for Trainer<'_> {
+    fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
         assert!(!poses.is_empty() && poses.len() <= self.batch, "a batch of poses");
         self.work(poses, Then::Learn);
         let count = poses.len();
@@ -211,8 +204,7 @@ impl<'a> Trainer<'a> {
         self.cost(count)
     }
 
-    /// The mean cost of some poses, nothing learned.
-    pub fn measure(&self, poses: &[usize]) -> Cost {
+    fn measure(&self, poses: &[usize]) -> Cost {
         let mut sum = Cost::default();
         for batch in poses.chunks(self.batch) {
             self.work(batch, Then::Measure);
@@ -226,32 +218,11 @@ impl<'a> Trainer<'a> {
         Cost { position: sum.position / count, normal: sum.normal / count }
     }
 
-    /// Numbers of some vertices of the mesh among those of the problem.
-    ///
-    /// # Panics
-    /// When one is not among them.
-    pub fn locals(&self, vertices: &[u32]) -> Vec<u32> {
-        let place = |v: &u32| self.problem.members.binary_search(v).expect("a vertex of the problem") as u32;
-        vertices.iter().map(place).collect()
-    }
-
-    /// Where the networks put some of the problem's vertices in every pose, one row a pose: the base of
-    /// the networks that refine them.
-    pub fn predict(
-        &self,
-        wanted: &[u32],
-        watch: impl FnMut(usize) -> bool,
-    ) -> Result<Vec<Vec3>, FaceLearnError> {
-        let all: Vec<usize> = (0..self.problem.poses.len()).collect();
-        self.predict_poses(&all, wanted, watch)
-    }
-
-    /// [`Trainer::predict`] for some of the poses.
-    pub fn predict_poses(
+    fn predict_poses(
         &self,
         poses: &[usize],
         wanted: &[u32],
-        mut watch: impl FnMut(usize) -> bool,
+        watch: &mut dyn FnMut(usize) -> bool,
     ) -> Result<Vec<Vec3>, FaceLearnError> {
         let mut out = Vec::with_capacity(poses.len() * wanted.len());
         for batch in poses.chunks(self.batch) {
@@ -266,27 +237,7 @@ impl<'a> Trainer<'a> {
         Ok(out)
     }
 
-    /// What the networks leave of every vertex of the mesh in some poses: its share of the loss, on average.
-    pub fn left(&self, poses: &[usize]) -> Result<Vec<f64>, FaceLearnError> {
-        let members = &self.problem.members;
-        let all: Vec<u32> = (0..members.len() as u32).collect();
-        let predicted = self.predict_poses(poses, &all, |_| true)?;
-        let mut sums = vec![0.0; members.len()];
-        for (pose, now) in poses.iter().zip(predicted.chunks_exact(members.len().max(1))) {
-            let vertices = self.problem.poses.vertices_of(*pose);
-            let truth: Vec<Vec3A> = members.iter().map(|v| vertices[*v as usize].into()).collect();
-            let now: Vec<Vec3A> = now.iter().map(|v| (*v).into()).collect();
-            self.problem.loss.blame(&truth, &now, &mut sums);
-        }
-        let mut out = vec![0.0; self.problem.poses.mesh.vertex_count()];
-        for (vertex, sum) in members.iter().zip(sums) {
-            out[*vertex as usize] = sum / poses.len().max(1) as f64;
-        }
-        Ok(out)
-    }
-
-    /// Marks the current parameters as the best.
-    pub fn keep(&self) {
+    fn keep(&self) {
         for net in &self.nets {
             let mut net = write(net);
             let net = &mut *net;
@@ -294,8 +245,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Goes back to the best parameters.
-    pub fn restore_best(&self) {
+    fn restore_best(&self) {
         for net in &self.nets {
             let mut net = write(net);
             let net = &mut *net;
@@ -303,8 +253,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Everything that training goes on from: per network parameters, both moments, the best parameters.
-    pub fn state(&self) -> Vec<[Vec<f32>; 4]> {
+    fn state(&self) -> Vec<NetState> {
         let one = |net: &RwLock<TrainNet>| {
             let net = read(net);
             let moments = &net.moments;
@@ -313,9 +262,8 @@ impl<'a> Trainer<'a> {
         self.nets.iter().map(one).collect()
     }
 
-    /// Takes a state over; `false` where it is not of these networks.
-    pub fn set_state(&self, state: &[[Vec<f32>; 4]]) -> bool {
-        let fits = |(net, arrays): (&RwLock<TrainNet>, &[Vec<f32>; 4])| {
+    fn set_state(&self, state: &[NetState]) -> bool {
+        let fits = |(net, arrays): (&RwLock<TrainNet>, &NetState)| {
             let count = read(net).parameters.len();
             arrays.iter().all(|array| array.len() == count && array.iter().all(|n| n.is_finite()))
         };
@@ -332,13 +280,15 @@ impl<'a> Trainer<'a> {
         true
     }
 
-    /// The networks for a twin.
-    pub fn parts(&self) -> Vec<NetParts> {
+    fn parts(&self) -> Vec<NetParts> {
         self.nets.iter().map(|net| read(net).parts()).collect()
     }
 
-    /// Gives the problem back: its memory is large.
-    pub fn into_problem(self) -> Problem<'a> {
-        self.problem
+    fn problem(&self) -> &Problem<'_> {
+        &self.problem
+    }
+
+    fn multiply_adds(&self) -> usize {
+        self.nets.iter().map(|net| read(net).work()).sum()
     }
 }

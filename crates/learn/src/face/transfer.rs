@@ -283,6 +283,7 @@ fn nearest(at: Vec2, corners: &[Vec2; 3]) -> ([f32; 3], f32) {
 mod tests {
     use super::super::net::NetKind;
     use super::super::tests::small_face;
+    use super::super::train::Train;
     use super::super::trainer::Trainer;
     use super::super::{FaceSettings, Plan, inputs::Influences};
     use super::*;

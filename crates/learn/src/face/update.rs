@@ -4,14 +4,20 @@
 /// How far to go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    rate: f32,
-    correction_1: f32,
-    correction_2: f32,
+    /// The learning rate.
+    pub rate: f32,
+    /// What the averages lack in the first steps.
+    pub correction_1: f32,
+    /// The same of the squares.
+    pub correction_2: f32,
 }
 
-const BETA_1: f32 = 0.9;
-const BETA_2: f32 = 0.999;
-const EPSILON: f32 = 1e-8;
+/// How much of the average of gradients stays.
+pub const BETA_1: f32 = 0.9;
+/// How much of the average of their squares stays.
+pub const BETA_2: f32 = 0.999;
+/// Keeps small gradients from large steps.
+pub const EPSILON: f32 = 1e-8;
 
 /// Averages of a gradient and of its square.
 #[derive(Debug, Clone, PartialEq, Default)]
