@@ -114,7 +114,7 @@ fn eval_text(report: &EvalFaceReport) -> String {
         ]
     };
     let mut text = String::new();
-    let all = (report.sets.len() > 1).then(|| ("all poses", &report.methods));
+    let all = (report.sets.len() > 1).then_some(("all poses", &report.methods));
     for (set, methods) in report.sets.iter().map(|(set, m)| (set.as_str(), m)).chain(all) {
         let rows = report.order.iter().map(|name| row((name, &methods[name]))).collect::<Vec<_>>();
         text += &format!("{set}\n{}\n\n", table(&head, &rows));
