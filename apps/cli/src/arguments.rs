@@ -249,7 +249,7 @@ pub struct DemoArguments {
     /// Folder for pictures, datasets and the report.
     #[arg(short, long, value_name = "DIR", default_value = "demo")]
     pub output: PathBuf,
-    /// Poses a dataset.
+    /// Poses of the training sets: as many of Rook, two and a half times as many of Mira.
     #[arg(long, value_name = "N", default_value_t = 1200, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub poses: u64,
     /// Threads [default: all].

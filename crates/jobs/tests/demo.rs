@@ -28,7 +28,7 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
     let trained = DatasetReader::open(&out.join("data/mira")).expect("recorded");
     let clips = &trained.header().settings["clips"];
     assert!(clips.contains("talk") && !clips.contains("roar"), "{clips}");
-    assert_eq!(report.face.poses, 40);
+    assert_eq!(report.face.poses, 100);
     assert_eq!(report.face.coarse.steps, 12);
     assert_eq!(report.face_eval.order, ["twin", "coarse", "lbs32"]);
     assert_eq!(report.face_eval.sets.keys().collect::<Vec<_>>(), ["mira-roar", "mira-talk"]);

@@ -25,7 +25,7 @@ pub(super) fn datasets(config: &DemoConfig, base: &SampleConfig) -> Vec<SampleCo
     let mut out = vec![SampleConfig {
         rig: "mira".into(),
         output: data.join("mira"),
-        poses: Some(config.poses),
+        poses: Some(config.poses * 5 / 2),
         method: Some(Method::Noise),
         exclude: vec![UNSEEN.into()],
         ..base.clone()
@@ -48,6 +48,8 @@ fn twin_config(config: &DemoConfig) -> LearnFaceConfig {
         ..LearnFaceConfig::default()
     };
     let settings = &mut twin.settings;
+    // More steps of fewer poses each: what little time buys most.
+    settings.batch = 4;
     let [coarse, refinement] = config.face_steps;
     for (schedule, steps) in [(&mut settings.coarse, coarse), (&mut settings.refinement, refinement)] {
         *schedule = schedule.clone().with_total(steps);

@@ -25,7 +25,7 @@ use understudy_io::write_atomic;
 pub struct DemoConfig {
     /// Folder for pictures, datasets, the twins and the report.
     pub output: PathBuf,
-    /// Poses of a training set.
+    /// Poses of Rook's training set; Mira's has two and a half times as many.
     pub poses: u64,
     /// Training steps of the face's coarse networks and of those that refine them.
     pub face_steps: [usize; 2],
@@ -42,7 +42,7 @@ impl Default for DemoConfig {
         Self {
             output: "demo".into(),
             poses: 1200,
-            face_steps: [1900, 1500],
+            face_steps: [1400, 900],
             size: 256,
             threads: threads::available(),
             command: String::new(),
