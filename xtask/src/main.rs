@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask check | test | demo | bench`. Each runs the same way on a
+//! The project's own tasks: `cargo xtask check | test | miri | demo | bench`. Each runs the same way on a
 //! developer's machine and in CI. Start at `main`; the checks live in files of their own.
 
 // A task runner talks to a terminal.
@@ -9,6 +9,7 @@ mod bench_face;
 mod check;
 mod layers;
 mod markdown;
+mod memory;
 mod shell;
 
 use anyhow::{Result, bail};
@@ -19,6 +20,8 @@ cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
+  miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
+          data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
   bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face`
 
@@ -34,6 +37,7 @@ fn main() -> Result<()> {
             ensure_node()?;
             cargo(&[&["test", "--workspace"], &rest[..]].concat())
         }
+        Some("miri") => memory::run(&rest),
         Some("demo") => {
             cargo(&[&["run", "--release", "--package", "understudy", "--", "demo"], &rest[..]].concat())
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// What to learn.
 #[derive(Debug, Subcommand)]
 pub enum LearnCommand {
-    /// A body: one small network a group of vertices on top of rigid skinning.
+    /// A body: one small network a group of vertices on top of fitted skinning.
     #[command(after_help = "Examples:
   understudy learn body data/rook -o rook.twin
   understudy learn body data/rook -o rook.twin --target-mm 0.5
@@ -65,7 +65,7 @@ pub struct LearnBodyArguments {
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
     /// The linear part.
-    #[arg(long, value_enum, default_value = "rigid")]
+    #[arg(long, value_enum, default_value = "lbs4")]
     pub base: BaseArgument,
     /// The frame in which a network sees the bones.
     #[arg(long, value_enum, default_value = "group")]

@@ -113,6 +113,12 @@ fn eval_text(report: &EvalReport) -> String {
          against the two groups that meet: {:.2} times",
         seams.border_cm, seams.inside_cm, seams.plain_ratio, seams.ratio
     );
+    if let (Some(control), Some(against)) = (seams.control_ratio, seams.against_control) {
+        text += &format!(
+            "\nseams: fitted skinning, which has no groups, jumps {control:.2} times as far on the same edges; \
+             the twin {against:.2} times as far as that"
+        );
+    }
     if let Some(page) = &report.page {
         text += &format!("\nreport: {}", page.display());
     }

@@ -47,6 +47,20 @@ pub enum FileError<T: StdError + 'static> {
     Checksum,
 }
 
+/// How many units of fixed-point numbers make one.
+const FIXED_UNITS: f32 = 32768.0;
+
+/// How a tensor of weights is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// f32.
+    Single,
+    /// f16.
+    Half,
+    /// i16 in units of 2⁻¹⁵.
+    Fixed,
+}
+
 /// An array on its way to the file.
 pub(crate) struct Array {
     dtype: Dtype,
@@ -85,6 +99,13 @@ impl Array {
                 Self { dtype: Dtype::F16, shape: shape.to_vec(), bytes }
             }
         }
+    }
+
+    /// Numbers between −1 and 1 in units of 2⁻¹⁵; beyond, the nearest that there is.
+    pub fn fixed(shape: &[usize], numbers: &[f32]) -> Self {
+        let steps = |w: &f32| (w * FIXED_UNITS).round() as i16;
+        let bytes = numbers.iter().flat_map(|w| steps(w).to_le_bytes()).collect();
+        Self { dtype: Dtype::I16, shape: shape.to_vec(), bytes }
     }
 
     /// A list of whole numbers.
@@ -210,11 +231,20 @@ impl<'a> Opened<'a> {
     }
 
     /// How a tensor of weights is stored.
+    pub fn stored<T: StdError>(&self, name: &str) -> Result<Numbers, FileError<T>> {
+        Ok(match self.tensor(name)?.dtype() {
+            Dtype::F16 => Numbers::Half,
+            Dtype::I16 => Numbers::Fixed,
+            _ => Numbers::Single,
+        })
+    }
+
+    /// The precision of a tensor of weights that is not in fixed point.
     pub fn precision<T: StdError>(&self, name: &str) -> Result<Precision, FileError<T>> {
         Ok(if self.tensor(name)?.dtype() == Dtype::F16 { Precision::Half } else { Precision::Single })
     }
 
-    /// f32 or f16 numbers; `width` is what the last axis must be.
+    /// f32, f16 or fixed-point numbers; `width` is what the last axis must be.
     pub fn floats<T: StdError>(&self, name: &str, width: Option<usize>) -> Result<Vec<f32>, FileError<T>> {
         let tensor = self.tensor(name)?;
         if let Some(width) = width.filter(|width| tensor.shape().last() != Some(width)) {
@@ -230,9 +260,13 @@ impl<'a> Opened<'a> {
                 let number = |b: &[u8]| f16::from_le_bytes([b[0], b[1]]).to_f32();
                 Ok(tensor.data().chunks_exact(2).map(number).collect())
             }
+            Dtype::I16 => {
+                let number = |b: &[u8]| f32::from(i16::from_le_bytes([b[0], b[1]])) / FIXED_UNITS;
+                Ok(tensor.data().chunks_exact(2).map(number).collect())
+            }
             other => Err(FileError::Tensor {
                 name: name.into(),
-                problem: format!("type {other:?}, not f32 or f16"),
+                problem: format!("type {other:?}, not f32, f16 or i16"),
             }),
         }
     }

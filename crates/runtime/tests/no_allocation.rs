@@ -7,7 +7,7 @@ mod counting;
 use counting::allocations;
 use understudy_core::{Affine3A, Face, Quat, Vec3};
 use understudy_runtime::body::{
-    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Workspace,
+    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Storage, Workspace,
 };
 use understudy_runtime::dense::{Activation, Precision};
 use understudy_runtime::workers::Workers;
@@ -21,7 +21,7 @@ fn twin() -> BodyTwin {
         weights: (0..rows * columns).map(|i| ((i * 37 % 101) as f32 - 50.0) * 1e-3).collect(),
         bias: vec![0.01; rows],
         activation,
-        exact: false,
+        storage: Storage::Plain,
     };
     let group = |index: usize| GroupParts {
         bone: index,

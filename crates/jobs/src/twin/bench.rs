@@ -235,7 +235,7 @@ fn measure(
     });
     let bandwidth = bandwidth_gb_s();
     let peak = peak_gflops();
-    let network_ms = crowd_network_ms(twin);
+    let network_gflops = crowd_network_gflops(twin);
     let onnx_error_mm = match &mut peers {
         None => None,
         Some(peers) => {
@@ -257,7 +257,7 @@ fn measure(
         bandwidth_gb_s: bandwidth,
         peak_gflops: peak,
         crowd_whole_share: 2.0 * twin.multiply_adds() as f64 / (batch["256"].understudy_ms * 1e6) / peak,
-        crowd_peak_share: 2.0 * twin.multiply_adds() as f64 / (network_ms * 1e6) / peak,
+        crowd_peak_share: network_gflops / peak,
         threads,
         batch,
         half_error_mm: twin.header().training["half_error_mm"].clone(),
@@ -266,9 +266,9 @@ fn measure(
     })
 }
 
-/// Milliseconds a pose for the matrix products of a crowd's networks, nonlinearities included and all else
-/// left out: what the peak is compared with.
-fn crowd_network_ms(twin: &BodyTwin) -> f64 {
+/// The matrix products of a crowd's networks, nonlinearities included and all else left out: what the peak is
+/// compared with.
+fn crowd_network_gflops(twin: &BodyTwin) -> f64 {
     // Rows of a layer at a time: evaluation too keeps what it writes in the cache.
     const ROWS: usize = 384;
     let (kernel, crowd) = (Kernel::detect(), 48);
@@ -299,7 +299,9 @@ fn crowd_network_ms(twin: &BodyTwin) -> f64 {
         }
         black_box(&y);
     };
-    median((0..9).map(|_| time(3, &mut run)).collect()) / crowd as f64
+    let milliseconds = median((0..9).map(|_| time(3, &mut run)).collect());
+    let products: usize = layers.iter().map(|layer| layer.rows() * layer.columns() * crowd).sum();
+    2.0 * products as f64 / (milliseconds * 1e6)
 }
 
 /// Reads 256 MB, best of five: what one thread gets from memory.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use understudy_io::tensors::{TensorWriter, Tensors};
 use understudy_io::{Dim, ReadError, read_bytes};
 use understudy_learn::body::{GroupReport, TrainedGroup};
-use understudy_runtime::body::{GroupParts, LayerParts};
+use understudy_runtime::body::{GroupParts, LayerParts, Storage};
 use understudy_runtime::dense::Activation;
 
 /// The folder of checkpoints of one training run.
@@ -77,7 +77,7 @@ impl Checkpoints {
                 weights: floats(&format!("{index}.weights"))?,
                 bias: floats(&format!("{index}.bias"))?,
                 activation: if tanh { Activation::Tanh } else { Activation::None },
-                exact: false,
+                storage: Storage::Plain,
             });
         }
         let parts = GroupParts {

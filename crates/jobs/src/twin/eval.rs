@@ -80,6 +80,11 @@ pub struct Seams {
     pub ratio: f64,
     /// The plain ratio of the two means.
     pub plain_ratio: f64,
+    /// The plain ratio of fitted skinning with four influences on the very same edges, where it was weighed: it
+    /// has no groups, so what exceeds 1 says how much harder the rig is to follow where our borders lie.
+    pub control_ratio: Option<f64>,
+    /// The plain ratio as a multiple of that: what the borders themselves add.
+    pub against_control: Option<f64>,
 }
 
 /// What came out.
@@ -232,7 +237,8 @@ fn weigh(
     let adjacency = sets[0].1.mesh.adjacency();
     let mesh = sets[0].1.mesh.clone();
     let mut whole: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
-    let mut seams = Jumps::default();
+    let edges: Vec<(u32, u32)> = adjacency.edges().collect();
+    let (mut seams, mut control) = (Jumps::default(), Jumps::default());
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
     let mut poses_seen = 0;
@@ -286,12 +292,10 @@ fn weigh(
                     tally.enveloping.add(truth, &out, &rigid);
                     tally.milliseconds.push(milliseconds);
                 }
-                if method == 0 {
-                    for (a, b) in adjacency.edges() {
-                        let (a, b) = (a as usize, b as usize);
-                        let jump = ((out[a] - truth[a]) - (out[b] - truth[b])).length();
-                        seams.add(owner[a], owner[b], f64::from(jump));
-                    }
+                match method_name.as_str() {
+                    "twin" => seams.add_pose(&edges, &owner, &out, truth),
+                    "lbs4" => control.add_pose(&edges, &owner, &out, truth),
+                    _ => {}
                 }
                 if let Some(exhibit) = &mut exhibit {
                     match method_name.as_str() {
@@ -312,7 +316,7 @@ fn weigh(
         let figures = names.iter().cloned().zip(tallies.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)));
         by_set.insert(name, figures.collect());
     }
-    let seams = seams.summary();
+    let seams = seams.summary(&control);
     let figures: Vec<MethodFigures> = whole.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)).collect();
     let mut report = EvalReport {
         methods: names.iter().cloned().zip(figures).collect(),
@@ -338,6 +342,14 @@ struct Jumps {
 }
 
 impl Jumps {
+    fn add_pose(&mut self, edges: &[(u32, u32)], owner: &[u32], out: &[Vec3], truth: &[Vec3]) {
+        for (a, b) in edges {
+            let (a, b) = (*a as usize, *b as usize);
+            let jump = ((out[a] - truth[a]) - (out[b] - truth[b])).length();
+            self.add(owner[a], owner[b], f64::from(jump));
+        }
+    }
+
     fn add(&mut self, a: u32, b: u32, jump: f64) {
         let slot = match a == b {
             true => self.inside.entry(a).or_default(),
@@ -347,26 +359,41 @@ impl Jumps {
         slot.1 += 1;
     }
 
-    fn summary(&self) -> Seams {
-        let mean = |(sum, count): (f64, usize)| if count == 0 { 0.0 } else { sum / count as f64 };
+    /// Means over all edges between groups and over all inside.
+    fn means(&self) -> (f64, f64) {
         let whole = |all: &mut dyn Iterator<Item = &(f64, usize)>| {
             mean(all.fold((0.0, 0), |(sum, count), (s, c)| (sum + s, count + c)))
         };
+        (whole(&mut self.border.values()), whole(&mut self.inside.values()))
+    }
+
+    fn summary(&self, control: &Self) -> Seams {
         let inside = |group: u32| self.inside.get(&group).copied().map_or(0.0, mean);
         let (mut jumps, mut expected) = (0.0, 0.0);
         for ((a, b), (sum, count)) in &self.border {
             jumps += sum;
             expected += 0.5 * (inside(*a) + inside(*b)) * *count as f64;
         }
-        let (border_cm, inside_cm) = (whole(&mut self.border.values()), whole(&mut self.inside.values()));
-        let ratio = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
+        let (border_cm, inside_cm) = self.means();
+        let plain_ratio = ratio(border_cm, inside_cm);
+        let control_ratio = (!control.border.is_empty()).then(|| ratio(control.means().0, control.means().1));
         Seams {
             border_cm,
             inside_cm,
             ratio: ratio(jumps, expected),
-            plain_ratio: ratio(border_cm, inside_cm),
+            plain_ratio,
+            control_ratio,
+            against_control: control_ratio.map(|control| ratio(plain_ratio, control)),
         }
     }
+}
+
+fn mean((sum, count): (f64, usize)) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+fn ratio(above: f64, below: f64) -> f64 {
+    if below > 0.0 { above / below } else { 0.0 }
 }
 
 /// The bone of every vertex's group.

@@ -5,8 +5,8 @@ use crate::JobError;
 use rayon::prelude::*;
 use serde::Serialize;
 use understudy_core::Vec3;
-use understudy_learn::body::{Plan, Poses};
-use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, TwinError, Workspace};
+use understudy_learn::body::{Plan, Poses, with_fixed_point};
+use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, Storage, TwinError, Workspace};
 use understudy_runtime::dense::Precision;
 
 /// A group whose vertices 16-bit weights move by more than this keeps 32 bits in some layers.
@@ -21,22 +21,30 @@ struct HalfError {
     max: f64,
 }
 
-/// The parts with weights that 16 bits hold. Where that costs too much the last layer of a group stays
-/// exact, and where that is not enough the whole group. What it costs is noted in the header.
+/// The parts with weights that 16 bits hold. Where that costs too much a group's layers stay in 32 bits, from
+/// the last hidden one on, as few as it takes. What it costs is noted in the header.
 pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<BodyParts, JobError> {
     let broken = |error: TwinError| JobError::Machine(error.to_string());
+    let fixed: Vec<GroupParts> = exact.groups.iter().map(with_fixed_point).collect();
     let mut parts = exact.clone();
-    let groups = exact.groups.par_iter().enumerate();
+    let groups = fixed.par_iter().enumerate();
     parts.groups = groups.map(|(index, group)| plan.round_group(poses, index, group)).collect();
     let mut errors = errors(exact, &parts, plan, poses).map_err(broken)?;
-    for attempt in 0..2 {
+    let most = exact.groups.iter().map(|group| group.layers.len()).max().unwrap_or(0);
+    // One hidden layer more in every attempt, from the last; in the last attempt all that is.
+    for attempt in 1..=most {
+        if errors.iter().all(|error| error.max <= LIMIT_MM) {
+            break;
+        }
         for (index, _) in errors.iter().enumerate().filter(|(_, error)| error.max > LIMIT_MM) {
-            let (group, original) = (&mut parts.groups[index], &exact.groups[index]);
-            let last = group.layers.len().saturating_sub(1);
-            for (layer, (data, original)) in group.layers.iter_mut().zip(&original.layers).enumerate() {
-                if layer == last || attempt == 1 {
-                    data.weights.clone_from(&original.weights);
-                    data.exact = true;
+            let source = if attempt == most { &exact.groups[index] } else { &fixed[index] };
+            let layers = source.layers.len();
+            let kept = layers.saturating_sub(attempt + 1)..layers;
+            for (data, source) in parts.groups[index].layers[kept.clone()].iter_mut().zip(&source.layers[kept])
+            {
+                data.clone_from(source);
+                if data.storage == Storage::Plain {
+                    data.storage = Storage::Single;
                 }
             }
         }
@@ -49,7 +57,8 @@ pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result
         max: errors.iter().map(|e| e.max).fold(0.0, f64::max),
     };
     let layers = parts.groups.iter().flat_map(|group| &group.layers);
-    let kept: usize = layers.filter(|layer| layer.exact).map(|layer| layer.weights.len()).sum();
+    let kept: usize =
+        layers.filter(|layer| layer.storage == Storage::Single).map(|layer| layer.weights.len()).sum();
     parts.header.training["half_error_mm"] = serde_json::json!(whole);
     parts.header.training["weights_in_32_bits"] = serde_json::json!(kept);
     Ok(parts)

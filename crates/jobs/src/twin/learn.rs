@@ -24,11 +24,11 @@ use understudy_runtime::dense::Precision;
 #[serde(rename_all = "snake_case")]
 pub enum Base {
     /// One bone a vertex, as the paper has it.
-    #[default]
     Rigid,
     /// Linear blend skinning with two influences, fitted to the poses.
     Lbs2,
     /// With four.
+    #[default]
     Lbs4,
     /// With eight.
     Lbs8,

@@ -103,6 +103,29 @@ fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -
     (wanted.most, error)
 }
 
+/// Zeroes, vertex by vertex, the last components that move it by less than `limit` (root mean square, cm).
+/// `weights`: `[3P × count]`; `strengths`: root mean squares of the coefficients. Gives what that costs, root
+/// mean square over the vertices.
+pub fn trim(weights: &mut [f32], strengths: &[f64], limit: f64) -> f64 {
+    let count = strengths.len();
+    let (mut sum, mut vertices) = (0.0, 0);
+    for rows in weights.chunks_exact_mut((3 * count).max(1)) {
+        let mut tail = 0.0f64;
+        for component in (0..count).rev() {
+            let squares: f64 = (0..3).map(|axis| f64::from(rows[axis * count + component]).powi(2)).sum();
+            let with = tail + squares * strengths[component].powi(2);
+            if with > limit * limit {
+                break;
+            }
+            tail = with;
+            (0..3).for_each(|axis| rows[axis * count + component] = 0.0);
+        }
+        sum += tail;
+        vertices += 1;
+    }
+    (sum / f64::from(vertices.max(1))).sqrt()
+}
+
 /// Gram–Schmidt, twice for accuracy; a row without length of its own becomes zero.
 fn orthonormalise_rows(basis: &mut [f32], count: usize, width: usize) {
     for row in 0..count {
@@ -138,6 +161,19 @@ fn orthonormalise_columns(matrix: &mut [f32], rows: usize, columns: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_last_components_that_move_little_are_trimmed() {
+        let strengths = [10.0, 1.0, 0.1];
+        // Two vertices: one that all components move, one that only the first does.
+        let mut weights = vec![0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5];
+        weights.extend([0.5, 0.001, 0.001, 0.5, 0.001, 0.001, 0.5, 0.001, 0.001]);
+        let cost = trim(&mut weights, &strengths, 0.01);
+        assert!(weights[..9].iter().all(|w| *w == 0.5));
+        assert_eq!(weights[9..12], [0.5, 0.0, 0.0]);
+        let expected = (3.0f64 * (1e-6 + 1e-8) / 2.0).sqrt();
+        assert!((cost - expected).abs() < 1e-6, "{cost} {expected}");
+    }
 
     const WANTED: Wanted = Wanted { error: 1e-4, share: 1.0, least: 1e-4, most: 20 };
 

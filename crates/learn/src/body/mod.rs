@@ -9,10 +9,12 @@ pub mod components;
 mod features;
 pub mod influence;
 mod plan;
+mod rounding;
 pub mod seams;
 
 pub use influence::GroupInputs;
 pub use plan::{BodySettings, GroupReport, Plan, TrainedGroup};
+pub use rounding::with_fixed_point;
 
 use thiserror::Error;
 use understudy_core::{Affine3A, Mesh, Skeleton, Vec3};

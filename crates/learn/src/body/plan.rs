@@ -6,14 +6,13 @@ use super::features::Features;
 use super::influence::{self, GroupInputs};
 use super::{LearnError, Poses, seams};
 use crate::dense::Net;
-use crate::dense::rounding::round_to_half;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Random, SkinWeights, Vec3};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts};
+use understudy_runtime::body::{BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts, Storage};
 use understudy_runtime::dense::Activation;
 
 /// How to learn a body twin. The defaults are the paper's sizes.
@@ -32,6 +31,10 @@ pub struct BodySettings {
     pub seam_rings: usize,
     /// How much more an error counts at a seam than inside a group, as a factor of lengths.
     pub seam_weight: f32,
+    /// A vertex leaves out the last components that move it by less than this share of the network's own error.
+    pub trim: f64,
+    /// Hidden units a component: a network with little to say is narrower than `widths`. 0: all are as wide.
+    pub units_per_component: usize,
     /// An input is left out when others explain all but this share of its variance.
     pub input_tolerance: f64,
     /// Widths of the hidden layers that are tried, in order, until the target is met.
@@ -53,6 +56,8 @@ impl Default for BodySettings {
             centred: false,
             seam_rings: 5,
             seam_weight: 2.0,
+            trim: 0.3,
+            units_per_component: 8,
             input_tolerance: 0.003,
             widths: vec![128],
             target: None,
@@ -71,6 +76,7 @@ impl BodySettings {
         setting("assignment tolerance", tau, tau.is_finite() && tau >= 1.0)?;
         let error = self.component_error;
         setting("component error", error, error.is_finite() && error > 0.0)?;
+        setting("trim", self.trim, (0.0..=1.0).contains(&self.trim))?;
         let narrowest = self.widths.iter().min().copied().unwrap_or(0);
         setting("width", narrowest as f64, narrowest > 0)?;
         if let Some(target) = self.target {
@@ -89,6 +95,17 @@ impl BodySettings {
     const FINEST: f64 = 0.008;
     /// More components than this a group cost more time than they gain.
     const MOST_COMPONENTS: usize = 64;
+
+    /// Widths to try for a network of that many components.
+    fn widths_for(&self, components: usize) -> Vec<usize> {
+        /// Narrower networks save nothing that counts.
+        const NARROWEST: usize = 32;
+        let enough = match self.units_per_component {
+            0 => usize::MAX,
+            units => (units * components).next_multiple_of(16).max(NARROWEST),
+        };
+        self.widths.iter().map(|width| (*width).min(enough)).collect()
+    }
 
     fn wanted(&self) -> Wanted {
         let least = Self::FINEST.min(self.component_error);
@@ -197,39 +214,6 @@ impl Plan {
         inside.chain(ghosts.iter().map(|_| weight)).flat_map(|factor| [factor; 3]).collect()
     }
 
-    /// A trained group with the weights of its hidden layers rounded to 16 bits so that its outputs change
-    /// least over the poses; the frozen layer goes to the nearest.
-    pub fn round_group(&self, poses: &Poses<'_>, group: usize, parts: &GroupParts) -> GroupParts {
-        const SAMPLES: usize = 1500;
-        let mut out = parts.clone();
-        if parts.inputs.is_empty() {
-            return out;
-        }
-        let chosen = poses.spread(SAMPLES);
-        let mut x = self.seen(poses, group, parts, &chosen);
-        let mut columns = parts.inputs.len();
-        let last = parts.layers.len().saturating_sub(1);
-        for (index, layer) in out.layers.iter_mut().enumerate() {
-            let original = &parts.layers[index];
-            let samples: &[f32] = if index == last { &[] } else { &x };
-            round_to_half(&mut layer.weights, columns, samples);
-            if index == last {
-                break;
-            }
-            // What the next layer sees comes from the rounded weights, so that it can make good for them.
-            let rows = original.bias.len();
-            let mut next = vec![0.0f32; chosen.len() * rows];
-            next.chunks_exact_mut(rows.max(1)).for_each(|row| row.copy_from_slice(&original.bias));
-            let (a, b) = (View::new(&x, chosen.len(), columns), View::new(&layer.weights, rows, columns));
-            multiply(&mut next, 1.0, a, b.transposed());
-            if layer.activation == Activation::Tanh {
-                next.iter_mut().for_each(|value| *value = value.tanh());
-            }
-            (x, columns) = (next, rows);
-        }
-        out
-    }
-
     /// Residuals in the group's bone's frame (2.2), ghosts included, `[N × 3P]`.
     fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
         let (bone, members) = (self.groups[group].0, self.spoken(group));
@@ -312,7 +296,7 @@ impl Plan {
         if count == 0 || inputs.is_empty() {
             // The mean residual is a constant: a layer without inputs.
             let layer =
-                LayerParts { weights: vec![], bias: centre, activation: Activation::None, exact: false };
+                LayerParts { weights: vec![], bias: centre, activation: Activation::None, storage: Storage::Plain };
             return Ok(TrainedGroup { parts: parts(vec![], vec![], vec![], vec![layer]), report });
         }
         let mut scores = vec![0.0f32; poses.len() * count];
@@ -331,8 +315,14 @@ impl Plan {
         // Stretched lengths count as what they are: the squares of all factors stand for the vertices.
         let squares: f64 = stretch.iter().map(|factor| f64::from(*factor).powi(2)).sum::<f64>() / 3.0;
         let per_vertex = |validation: f64| validation * unit / squares.sqrt();
+        // The strength of each component, cm.
+        let mut strengths = vec![0.0f64; count];
+        for row in scores.chunks_exact(count) {
+            strengths.iter_mut().zip(row).for_each(|(sum, s)| *sum += (f64::from(*s) * unit).powi(2));
+        }
+        strengths.iter_mut().for_each(|sum| *sum = (*sum / poses.len() as f64).sqrt());
         let mut best: Option<(Net, TrainReport, usize)> = None;
-        for &hidden in &settings.widths {
+        for hidden in settings.widths_for(count) {
             let sizes = [inputs.len(), hidden, hidden, count];
             let mut net = Net::new(&sizes, &mut Random::stream(seed, hidden as u64));
             let mut stopped = false;
@@ -362,7 +352,7 @@ impl Plan {
                     weights: weights.iter().map(|w| w * factor).collect(),
                     bias: bias.iter().map(|b| b * factor).collect(),
                     activation: if last { Activation::None } else { Activation::Tanh },
-                    exact: false,
+                    storage: Storage::Plain,
                 }
             })
             .collect();
@@ -372,9 +362,11 @@ impl Plan {
                 frozen[output * count + component] = basis[component * width + output] / stretch[output];
             }
         }
-        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None, exact: false });
+        let own_error = per_vertex(outcome.validation).hypot(error);
+        let trimmed = components::trim(&mut frozen, &strengths, settings.trim * own_error);
+        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None, storage: Storage::Plain });
         report.width = hidden;
-        report.validation_cm = per_vertex(outcome.validation).hypot(error);
+        report.validation_cm = own_error.hypot(trimmed);
         report.training = Some(outcome);
         Ok(TrainedGroup { parts: parts(inputs, mean, scale, layers), report })
     }

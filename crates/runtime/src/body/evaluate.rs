@@ -1,6 +1,6 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
-use super::decoder::{Coefficients, rows};
+use super::decoder::{Coefficients, LANES, rows};
 use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
@@ -24,6 +24,8 @@ pub struct Workspace {
     ghosts: Vec<Vec3>,
     /// Corrections at the seams, one buffer a pose of the block.
     corrections: Vec<Mutex<Vec<Vec3A>>>,
+    /// What carries a rest place by each bone, where there is a linear base, `[block × J]`.
+    carriers: Vec<[f32; BONE_INPUTS]>,
 }
 
 /// The share of one task: some groups and their buffers.
@@ -88,6 +90,7 @@ impl Workspace {
             block,
             ghosts: vec![Vec3::ZERO; block * twin.ghosts],
             corrections,
+            carriers: vec![[0.0; BONE_INPUTS]; twin.skin.as_ref().map_or(0, |_| block * twin.bone_count())],
         }
     }
 
@@ -103,7 +106,7 @@ fn balance(twin: &BodyTwin, tasks: usize) -> Vec<Range<usize>> {
     let work = |index: usize| {
         let parts = &twin.parts.groups[index];
         let inputs = 6 * parts.inputs.len();
-        twin.groups[index].multiply_adds(parts) + inputs + 16 * (parts.vertices.len() + parts.ghosts.len())
+        twin.groups[index].multiply_adds() + inputs + 16 * (parts.vertices.len() + parts.ghosts.len())
     };
     let whole: usize = (0..twin.groups.len()).map(work).sum();
     let mut ranges = Vec::new();
@@ -145,7 +148,7 @@ impl BodyTwin {
     ) -> Result<(), TwinError> {
         let (joints, vertices, extra) =
             (self.bone_count(), self.vertex_count(), self.header().controls.len());
-        let poses = out.len() / vertices;
+        let poses = out.len().checked_div(vertices).unwrap_or(0);
         let count = |what: &str, got: usize, want: usize| {
             if got == want { Ok(()) } else { Err(TwinError::Count { what: what.into(), got, want }) }
         };
@@ -194,7 +197,7 @@ impl BodyTwin {
         workers: Option<&Workers>,
         out: &mut [Vec3],
     ) {
-        let Workspace { kernel, inputs, input_count, chunks, ghosts, corrections, .. } = workspace;
+        let Workspace { kernel, inputs, input_count, chunks, ghosts, corrections, carriers, .. } = workspace;
         let (joints, extra, vertices) =
             (self.bone_count(), self.header().controls.len(), self.vertex_count());
         for pose in 0..poses {
@@ -229,17 +232,30 @@ impl BodyTwin {
                 None => (0..poses).for_each(job),
             }
         }
-        if let Some(base) = &self.parts.base {
-            for pose in 0..poses {
-                let bones = &bones[pose * joints..][..joints];
-                let out = &mut out[pose * self.vertex_count()..][..self.vertex_count()];
-                for (vertex, place) in out.iter_mut().enumerate() {
-                    let rest = self.parts.rest_vertices[vertex];
-                    for (bone, weight) in base.row(vertex) {
-                        let local = self.inverse_rest[bone].transform_point3(rest);
-                        *place += bones[bone].transform_point3(local) * weight;
-                    }
+        if let Some(skin) = &self.skin {
+            let each = joints.max(1);
+            for (carriers, bones) in carriers.chunks_exact_mut(each).zip(bones.chunks_exact(each)) {
+                for (carrier, (bone, rest)) in carriers.iter_mut().zip(bones.iter().zip(&self.inverse_rest)) {
+                    *carrier = rows(&(*bone * *rest));
                 }
+            }
+            let (carriers, out) = (&*carriers, Place(out.as_mut_ptr()));
+            // A crowd shares poses, one pose its panels.
+            let shares = if poses > 1 { 1 } else { chunks.len() };
+            let job = |task: usize| {
+                let (pose, share) = (task / shares, task % shares);
+                let panels = skin.panels() * share / shares..skin.panels() * (share + 1) / shares;
+                let own = panels.start * LANES..vertices.min(panels.end * LANES);
+                let out: Place = { out };
+                // SAFETY: panels share no vertex, and no other task has these of this pose.
+                let own = unsafe {
+                    std::slice::from_raw_parts_mut(out.0.add(pose * vertices + own.start), own.len())
+                };
+                skin.add(kernel, panels, &carriers[pose * joints..][..joints], own);
+            };
+            match workers {
+                Some(workers) => workers.run(poses * shares, &job),
+                None => (0..poses * shares).for_each(job),
             }
         }
     }

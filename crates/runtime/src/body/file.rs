@@ -2,11 +2,13 @@
 //!
 //! Metadata: `method` is `body`, `header` is [`BodyHeader`] as JSON, `groups` a JSON list of
 //! `{bone, activations}`. Tensors: `rest_vertices [V,3]`, `rest_bones [J,12]`, optionally `base.lengths`,
-//! `base.bones`, `base.weights`, `faces [4 F]`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and layer `l` `group.g.vertices`, `group.g.inputs`,
-//! `group.g.mean`, `group.g.scale`, `group.g.l.weights [rows,columns]` (f16 or f32), `group.g.l.bias`.
+//! `base.bones`, `base.weights`, `faces [4 F]`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and
+//! layer `l` `group.g.vertices`, `group.g.inputs`, `group.g.mean`, `group.g.scale`,
+//! `group.g.l.weights [rows,columns]` (f16, f32, or i16 in units of 2⁻¹⁵), `group.g.l.bias`.
 
-use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, TwinError};
-use crate::container::{Array, Opened, write};
+use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, Storage, TwinError};
+use super::decoder::Form;
+use crate::container::{Array, Numbers, Opened, write};
 use crate::dense::{Activation, Precision};
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
@@ -70,10 +72,12 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         for (layer, data) in group.layers.iter().enumerate() {
             let rows = data.bias.len();
             let shape = [rows, data.weights.len() / rows.max(1)];
-            push(
-                format!("group.{index}.{layer}.weights"),
-                Array::weights(&shape, &data.weights, data.precision(precision)),
-            );
+            let weights = match data.form(precision) {
+                Form::Half => Array::weights(&shape, &data.weights, Precision::Half),
+                Form::Single => Array::weights(&shape, &data.weights, Precision::Single),
+                Form::Fixed => Array::fixed(&shape, &data.weights),
+            };
+            push(format!("group.{index}.{layer}.weights"), weights);
             push(format!("group.{index}.{layer}.bias"), row(&data.bias));
             activations.push(match data.activation {
                 Activation::None => ActivationName::None,
@@ -104,8 +108,8 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
         let mut layers = Vec::new();
         for (layer, activation) in group.activations.iter().enumerate() {
             let name = format!("group.{index}.{layer}.weights");
-            let stored = file.precision(&name)?;
-            if stored == Precision::Half {
+            let stored = file.stored(&name)?;
+            if stored == Numbers::Half {
                 precision = Precision::Half;
             }
             layers.push(LayerParts {
@@ -115,7 +119,11 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
                     ActivationName::None => Activation::None,
                     ActivationName::Tanh => Activation::Tanh,
                 },
-                exact: stored == Precision::Single,
+                storage: match stored {
+                    Numbers::Half => Storage::Plain,
+                    Numbers::Single => Storage::Single,
+                    Numbers::Fixed => Storage::Fixed,
+                },
             });
         }
         let ghosts = format!("group.{index}.ghosts");
@@ -143,7 +151,9 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
     let faces = if file.contains("faces") { faces(&file)? } else { Vec::new() };
     if precision == Precision::Single {
         // Then it is the twin that is exact, not some of its layers.
-        groups.iter_mut().flat_map(|group| &mut group.layers).for_each(|layer| layer.exact = false);
+        let layers = groups.iter_mut().flat_map(|group| &mut group.layers);
+        let single = layers.filter(|layer| layer.storage == Storage::Single);
+        single.for_each(|layer| layer.storage = Storage::Plain);
     }
     let parts = BodyParts { header, rest_vertices, rest_bones, base, faces, groups, stitch };
     Ok(BodyTwin::new(parts, precision)?)

@@ -8,14 +8,18 @@
 mod decoder;
 mod evaluate;
 pub mod file;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+mod skin;
 mod stitch;
 
 pub use evaluate::Workspace;
 pub use stitch::Stitch;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};
-use decoder::Decoder;
+use decoder::{Decoder, Form};
 use serde::{Deserialize, Serialize};
+use skin::Skin;
 use stitch::Needle;
 use thiserror::Error;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
@@ -130,14 +134,38 @@ pub struct LayerParts {
     pub bias: Vec<f32>,
     /// What follows.
     pub activation: Activation,
-    /// Weights stay in 32 bits, whatever the twin's precision: where offsets are large, 16 would show.
-    pub exact: bool,
+    /// How its weights are stored.
+    pub storage: Storage,
+}
+
+/// How the weights of one layer are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// In the twin's precision.
+    #[default]
+    Plain,
+    /// In 32 bits, whatever the twin's precision: where 16 would show.
+    Single,
+    /// In 16 bits as multiples of 2⁻¹⁵ between −1 and 1. Only a group's last layer may be: what a column is
+    /// multiplied with goes to the layer before.
+    Fixed,
+}
+
+impl Storage {
+    /// The nearest weight that [`Storage::Fixed`] holds; `None` beyond −1 and 1.
+    pub fn fixed(weight: f32) -> Option<f32> {
+        decoder::to_fixed(weight).map(|steps| f32::from(steps) * decoder::STEP)
+    }
 }
 
 impl LayerParts {
     /// How its weights are stored in a twin of that precision.
-    fn precision(&self, twin: Precision) -> Precision {
-        if self.exact { Precision::Single } else { twin }
+    fn form(&self, twin: Precision) -> Form {
+        match (self.storage, twin) {
+            (Storage::Fixed, _) => Form::Fixed,
+            (Storage::Plain, Precision::Half) => Form::Half,
+            (Storage::Plain, Precision::Single) | (Storage::Single, _) => Form::Single,
+        }
     }
 }
 
@@ -185,6 +213,8 @@ pub struct BodyParts {
 pub struct BodyTwin {
     parts: BodyParts,
     inverse_rest: Vec<Affine3A>,
+    /// The linear base, packed.
+    skin: Option<Skin>,
     groups: Vec<Group>,
     /// Number of ghosts of all groups.
     ghosts: usize,
@@ -209,9 +239,9 @@ struct Group {
 }
 
 impl Group {
-    fn multiply_adds(&self, parts: &GroupParts) -> usize {
+    fn multiply_adds(&self) -> usize {
         let hidden: usize = self.layers.iter().map(|l| l.rows() * l.columns()).sum();
-        hidden + 3 * (parts.vertices.len() + parts.ghosts.len()) * self.decoder.columns()
+        hidden + self.decoder.multiply_adds() + self.ghosts.multiply_adds()
     }
 }
 
@@ -257,7 +287,8 @@ impl BodyTwin {
         }
         let inverse_rest = parts.rest_bones.iter().map(Affine3A::inverse).collect();
         let stitch = parts.stitch.as_ref().map(Needle::new);
-        Ok(Self { parts, inverse_rest, groups, ghosts, stitch })
+        let skin = parts.base.as_ref().map(|base| Skin::new(base, &parts.rest_vertices));
+        Ok(Self { parts, inverse_rest, skin, groups, ghosts, stitch })
     }
 
     /// What it is.
@@ -291,15 +322,16 @@ impl BodyTwin {
         self.parts.header.bones.len()
     }
 
-    /// Bytes of packed weights and biases.
+    /// Bytes of packed weights and biases, those of the linear base too.
     pub fn network_bytes(&self) -> usize {
         let layers = |g: &Group| g.layers.iter().map(Layer::bytes).sum::<usize>();
-        self.groups.iter().map(|g| layers(g) + g.decoder.bytes() + g.ghosts.bytes()).sum()
+        let groups = self.groups.iter().map(|g| layers(g) + g.decoder.bytes() + g.ghosts.bytes());
+        groups.sum::<usize>() + self.skin.as_ref().map_or(0, Skin::bytes)
     }
 
     /// Multiply-adds of all networks for one pose.
     pub fn multiply_adds(&self) -> usize {
-        self.groups.iter().zip(&self.parts.groups).map(|(group, parts)| group.multiply_adds(parts)).sum()
+        self.groups.iter().map(Group::multiply_adds).sum()
     }
 }
 
@@ -368,9 +400,16 @@ fn check_group(
     let wrap = |layer: usize| move |error| TwinError::Layer { group: index, layer, error };
     let hidden = group.layers.len().saturating_sub(1);
     for (layer, data) in group.layers[..hidden].iter().enumerate() {
-        let packed =
-            Layer::pack(&data.weights, &data.bias, columns, data.activation, data.precision(precision))
-                .map_err(wrap(layer))?;
+        let precision = match data.form(precision) {
+            Form::Half => Precision::Half,
+            Form::Single => Precision::Single,
+            Form::Fixed => {
+                let error = LayerError::Range { what: "fixed point in a hidden layer", index: 0 };
+                return Err(TwinError::Layer { group: index, layer, error });
+            }
+        };
+        let packed = Layer::pack(&data.weights, &data.bias, columns, data.activation, precision)
+            .map_err(wrap(layer))?;
         columns = packed.rows();
         layers.push(packed);
     }
@@ -404,14 +443,14 @@ fn check_group(
             &last.weights
         }
     };
-    let precision = group.layers.last().map_or(precision, |last| last.precision(precision));
+    let form = group.layers.last().map_or(Form::Single, |last| last.form(precision));
     let own = group.vertices.len();
     let slots: Vec<u32> = (0..group.ghosts.len()).map(|ghost| (first_ghost + ghost) as u32).collect();
     let (own_weights, ghost_weights) = weights.split_at(3 * own * columns);
-    let decoder = Decoder::pack(own_weights, &places[..own], &group.vertices, columns, precision)
+    let decoder = Decoder::pack(own_weights, &places[..own], &group.vertices, columns, form)
         .map_err(wrap(hidden))?;
     let ghosts =
-        Decoder::pack(ghost_weights, &places[own..], &slots, columns, precision).map_err(wrap(hidden))?;
+        Decoder::pack(ghost_weights, &places[own..], &slots, columns, form).map_err(wrap(hidden))?;
     let mut seen: Vec<(usize, usize)> = Vec::new();
     for (slot, input) in group.inputs.iter().enumerate() {
         let bone = (*input as usize / BONE_INPUTS).min(bones);

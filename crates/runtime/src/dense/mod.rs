@@ -41,6 +41,14 @@ pub enum LayerError {
         /// Where.
         index: usize,
     },
+    /// A number that its form of storage does not reach.
+    #[error("{what}: number {index} is out of range")]
+    Range {
+        /// Weights in fixed point.
+        what: &'static str,
+        /// Where.
+        index: usize,
+    },
 }
 
 /// How weights are stored.

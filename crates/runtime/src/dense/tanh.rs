@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn the_bound_holds_over_a_million_points() {
         let mut worst = (0.0f64, 0.0);
-        for step in -1_000_000..=1_000_000i32 {
+        for step in (-1_000_000..=1_000_000i32).step_by(if cfg!(miri) { 9_999 } else { 1 }) {
             let x = step as f32 * 1.2e-5;
             let miss = (f64::from(tanh(x)) - f64::from(x).tanh()).abs();
             if miss > worst.0 {

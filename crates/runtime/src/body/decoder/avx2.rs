@@ -1,7 +1,7 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
-use super::{Coefficients, Decoder, LANES, NUMBERS};
-use crate::dense::Packed;
+use super::super::lanes::{Eight, store, triples};
+use super::{Coefficients, Decoder, LANES, NUMBERS, STEP, Weights};
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
 
@@ -19,56 +19,74 @@ pub unsafe fn apply(
     out_stride: usize,
     scratch: &mut [f32],
 ) {
-    let (columns, poses) = (decoder.columns, coefficients.frames.len());
+    let poses = coefficients.frames.len();
     let panel = |index: usize| {
+        let columns = decoder.starts[index + 1] - decoder.starts[index];
         // SAFETY: the packing made bias and targets for every panel.
         let (bias, targets) = unsafe {
             (decoder.bias.as_ptr().add(index * NUMBERS), decoder.targets.as_ptr().add(index * LANES))
         };
         Panel { bias, targets, run: decoder.runs[index], columns, coefficients, out, out_stride }
     };
-    let size = columns * NUMBERS;
-    if let (Packed::Half(bits), 1) = (&decoder.weights, poses) {
+    if poses == 1 {
         for index in 0..decoder.runs.len() {
-            // SAFETY: weights hold `size` numbers a panel, coefficients the one pose.
-            unsafe { panel(index).one_of_halves(bits.as_ptr().add(index * size)) };
+            let first = decoder.starts[index] * NUMBERS;
+            // SAFETY: weights hold the panel's columns, coefficients the one pose.
+            unsafe {
+                match &decoder.weights {
+                    Weights::Half(bits) => panel(index).one(bits.as_ptr().add(first), 1.0),
+                    Weights::Fixed(steps) => panel(index).one(steps.as_ptr().add(first), STEP),
+                    Weights::Single(numbers) => panel(index).one(numbers.as_ptr().add(first), 1.0),
+                }
+            }
         }
         return;
     }
     // Some panels at a time: they stay in the cache while all poses pass, and a pose's vertices are
     // written one after another.
-    let together = decoder.panels_together();
-    for start in (0..decoder.runs.len()).step_by(together) {
-        let end = decoder.runs.len().min(start + together);
-        // SAFETY: weights hold `size` numbers a panel, scratch that many for `together` panels, and every
-        // tile of poses lies inside the coefficients.
+    for batch in &decoder.batches {
+        let (first, last) = (decoder.starts[batch.start], decoder.starts[batch.end]);
+        // SAFETY: weights hold the columns of all panels, scratch those of a batch, and every tile of poses
+        // lies inside the coefficients.
         unsafe {
             let weights = match &decoder.weights {
-                Packed::Single(numbers) => numbers.as_ptr().add(start * size),
-                Packed::Half(bits) => {
-                    let from = bits.as_ptr().add(start * size);
-                    for block in 0..(end - start) * columns * 3 {
-                        let eight = _mm_loadu_si128(from.add(block * 8).cast());
-                        _mm256_storeu_ps(scratch.as_mut_ptr().add(block * 8), _mm256_cvtph_ps(eight));
-                    }
-                    scratch.as_ptr()
+                Weights::Single(numbers) => numbers.as_ptr().add(first * NUMBERS),
+                Weights::Half(bits) => unpack(bits.as_ptr().add(first * NUMBERS), last - first, 1.0, scratch),
+                Weights::Fixed(steps) => {
+                    unpack(steps.as_ptr().add(first * NUMBERS), last - first, STEP, scratch)
                 }
             };
+            let at = |index: usize| weights.add((decoder.starts[index] - first) * NUMBERS);
             let mut pose = 0;
             while pose + TILE <= poses {
-                for index in start..end {
-                    panel(index).tile::<TILE>(weights.add((index - start) * size), pose);
+                for index in batch.clone() {
+                    panel(index).tile::<TILE>(at(index), pose);
                 }
                 pose += TILE;
             }
             while pose < poses {
-                for index in start..end {
-                    panel(index).tile::<1>(weights.add((index - start) * size), pose);
+                for index in batch.clone() {
+                    panel(index).tile::<1>(at(index), pose);
                 }
                 pose += 1;
             }
         }
     }
+}
+
+/// Widens some columns into working memory.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn unpack<W: Eight>(from: *const W, columns: usize, unit: f32, scratch: &mut [f32]) -> *const f32 {
+    let unit = _mm256_set1_ps(unit);
+    for block in 0..columns * 3 {
+        // SAFETY: the caller has that many columns, and working memory was asserted to hold them.
+        unsafe {
+            let eight = _mm256_mul_ps(W::load(from.add(block * 8)), unit);
+            _mm256_storeu_ps(scratch.as_mut_ptr().add(block * 8), eight);
+        }
+    }
+    scratch.as_ptr()
 }
 
 /// One panel of eight vertices.
@@ -113,34 +131,34 @@ impl Panel<'_> {
         }
     }
 
-    /// The first pose alone, from 16-bit weights: four columns at a time hide the latency of the sums.
+    /// The first pose alone: four columns at a time hide the latency of the sums. `unit` is what one of the
+    /// stored weights is worth.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn one_of_halves(self, weights: *const u16) {
+    unsafe fn one<W: Eight>(self, weights: *const W, unit: f32) {
         const UNROLL: usize = 4;
         // SAFETY: weights hold `columns` blocks, coefficients the first pose.
         unsafe {
             let mut sums = [[_mm256_setzero_ps(); 3]; UNROLL];
-            for axis in 0..3 {
-                sums[0][axis] = _mm256_loadu_ps(self.bias.add(axis * 8));
-            }
             let x = self.coefficients.numbers.as_ptr();
             let whole = self.columns / UNROLL * UNROLL;
             let mut column = 0;
             while column < whole {
                 for (lane, sum) in sums.iter_mut().enumerate() {
-                    add_halves(sum, weights.add((column + lane) * NUMBERS), &*x.add(column + lane));
+                    add(sum, weights.add((column + lane) * NUMBERS), &*x.add(column + lane));
                 }
                 column += UNROLL;
             }
             while column < self.columns {
-                add_halves(&mut sums[column % UNROLL], weights.add(column * NUMBERS), &*x.add(column));
+                add(&mut sums[column % UNROLL], weights.add(column * NUMBERS), &*x.add(column));
                 column += 1;
             }
+            let unit = _mm256_set1_ps(unit);
             let mut sum = sums[0];
             for (axis, sum) in sum.iter_mut().enumerate() {
                 let left = _mm256_add_ps(*sum, sums[1][axis]);
-                *sum = _mm256_add_ps(left, _mm256_add_ps(sums[2][axis], sums[3][axis]));
+                let whole = _mm256_add_ps(left, _mm256_add_ps(sums[2][axis], sums[3][axis]));
+                *sum = _mm256_fmadd_ps(whole, unit, _mm256_loadu_ps(self.bias.add(axis * 8)));
             }
             self.finish(0, sum);
         }
@@ -152,32 +170,14 @@ impl Panel<'_> {
     unsafe fn finish(self, pose: usize, local: [__m256; 3]) {
         // SAFETY: the pose has a frame, and the caller of `apply` owns the targets.
         unsafe {
-            let [x, y, z] = carry(self.coefficients.frames.get_unchecked(pose), local);
+            let places = triples(carry(self.coefficients.frames.get_unchecked(pose), local));
             let out = self.out.add(pose * self.out_stride);
-            // From three rows of eight to eight triples.
-            let xy = _mm256_shuffle_ps::<0b10_00_10_00>(x, y);
-            let yz = _mm256_shuffle_ps::<0b11_01_11_01>(y, z);
-            let zx = _mm256_shuffle_ps::<0b11_01_10_00>(z, x);
-            let first = _mm256_shuffle_ps::<0b10_00_10_00>(xy, zx);
-            let second = _mm256_shuffle_ps::<0b11_01_10_00>(yz, xy);
-            let third = _mm256_shuffle_ps::<0b11_01_11_01>(zx, yz);
-            let triples = [
-                _mm256_permute2f128_ps::<0x20>(first, second),
-                _mm256_permute2f128_ps::<0x30>(third, first),
-                _mm256_permute2f128_ps::<0x31>(second, third),
-            ];
             if self.run {
-                let to = out.add(*self.targets as usize).cast::<f32>();
-                _mm256_storeu_ps(to, triples[0]);
-                _mm256_storeu_ps(to.add(8), triples[1]);
-                _mm256_storeu_ps(to.add(16), triples[2]);
+                store(out.add(*self.targets as usize), places);
             } else {
-                let mut places = [Vec3::ZERO; LANES];
-                let to = places.as_mut_ptr().cast::<f32>();
-                _mm256_storeu_ps(to, triples[0]);
-                _mm256_storeu_ps(to.add(8), triples[1]);
-                _mm256_storeu_ps(to.add(16), triples[2]);
-                for (lane, place) in places.iter().enumerate() {
+                let mut eight = [Vec3::ZERO; LANES];
+                store(eight.as_mut_ptr(), places);
+                for (lane, place) in eight.iter().enumerate() {
                     *out.add(*self.targets.add(lane) as usize) = *place;
                 }
             }
@@ -187,13 +187,12 @@ impl Panel<'_> {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn add_halves(sum: &mut [__m256; 3], weights: *const u16, value: &f32) {
+unsafe fn add<W: Eight>(sum: &mut [__m256; 3], weights: *const W, value: &f32) {
     // SAFETY: a block of 24 weights starts at `weights`.
     unsafe {
         let value = _mm256_broadcast_ss(value);
         for (axis, sum) in sum.iter_mut().enumerate() {
-            let eight = _mm256_cvtph_ps(_mm_loadu_si128(weights.add(axis * 8).cast()));
-            *sum = _mm256_fmadd_ps(eight, value, *sum);
+            *sum = _mm256_fmadd_ps(W::load(weights.add(axis * 8)), value, *sum);
         }
     }
 }

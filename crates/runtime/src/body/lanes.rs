@@ -1,0 +1,69 @@
+//! Eight vertices at a time: how the kernels of AVX2 read weights in every form in which they are stored, and
+//! how eight places in registers become eight triples in memory.
+
+use std::arch::x86_64::*;
+use understudy_core::Vec3;
+
+/// Weights as they lie in memory.
+pub trait Eight: Copy {
+    /// # Safety
+    /// Eight weights can be read at `from`, and the machine has AVX2 and F16C.
+    unsafe fn load(from: *const Self) -> __m256;
+}
+
+impl Eight for u16 {
+    #[inline(always)]
+    unsafe fn load(from: *const Self) -> __m256 {
+        // SAFETY: promised by the caller.
+        unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+    }
+}
+
+impl Eight for i16 {
+    #[inline(always)]
+    unsafe fn load(from: *const Self) -> __m256 {
+        // SAFETY: promised by the caller.
+        unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(from.cast()))) }
+    }
+}
+
+impl Eight for f32 {
+    #[inline(always)]
+    unsafe fn load(from: *const Self) -> __m256 {
+        // SAFETY: promised by the caller.
+        unsafe { _mm256_loadu_ps(from) }
+    }
+}
+
+/// From three rows of eight to eight triples, as they lie in memory.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn triples([x, y, z]: [__m256; 3]) -> [__m256; 3] {
+    let xy = _mm256_shuffle_ps::<0b10_00_10_00>(x, y);
+    let yz = _mm256_shuffle_ps::<0b11_01_11_01>(y, z);
+    let zx = _mm256_shuffle_ps::<0b11_01_10_00>(z, x);
+    let first = _mm256_shuffle_ps::<0b10_00_10_00>(xy, zx);
+    let second = _mm256_shuffle_ps::<0b11_01_10_00>(yz, xy);
+    let third = _mm256_shuffle_ps::<0b11_01_11_01>(zx, yz);
+    [
+        _mm256_permute2f128_ps::<0x20>(first, second),
+        _mm256_permute2f128_ps::<0x30>(third, first),
+        _mm256_permute2f128_ps::<0x31>(second, third),
+    ]
+}
+
+/// Writes eight triples one after another.
+///
+/// # Safety
+/// Eight places can be written at `to`.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn store(to: *mut Vec3, triples: [__m256; 3]) {
+    // SAFETY: promised by the caller; a `Vec3` is three numbers without gaps.
+    unsafe {
+        let to = to.cast::<f32>();
+        _mm256_storeu_ps(to, triples[0]);
+        _mm256_storeu_ps(to.add(8), triples[1]);
+        _mm256_storeu_ps(to.add(16), triples[2]);
+    }
+}

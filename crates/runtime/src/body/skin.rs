@@ -1,0 +1,153 @@
+//! The linear base: linear blend skinning, eight vertices at a time. A panel lists the bones of its eight
+//! vertices once, each with eight weights, so that a bone's matrix is read once for all of them and blended
+//! in registers: `v_k = (Σ_j w_kj X_j (X_j⁰)⁻¹) v_k⁰`.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
+use super::decoder::{LANES, NUMBERS};
+use crate::dense::Kernel;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use understudy_core::{SkinWeights, Vec3};
+
+/// Packed skin weights.
+#[derive(Debug, Clone)]
+pub struct Skin {
+    /// Rest places of each panel, x of all eight, then y, then z, `[panels · NUMBERS]`.
+    rest: Vec<f32>,
+    /// Where each panel's entries start, and the end of the last, `[panels + 1]`.
+    starts: Vec<u32>,
+    /// The bone of each entry.
+    bones: Vec<u32>,
+    /// Eight weights an entry.
+    weights: Vec<[f32; LANES]>,
+}
+
+impl Skin {
+    /// Packs weights of vertices in the order of the mesh: neighbours share their bones.
+    pub fn new(base: &SkinWeights, rest: &[Vec3]) -> Self {
+        let panels = rest.len().div_ceil(LANES);
+        let mut out = Self {
+            rest: vec![0.0; panels * NUMBERS],
+            starts: vec![0],
+            bones: Vec::new(),
+            weights: Vec::new(),
+        };
+        for panel in 0..panels {
+            let mut entries: BTreeMap<u32, [f32; LANES]> = BTreeMap::new();
+            for (lane, vertex) in (panel * LANES..rest.len().min((panel + 1) * LANES)).enumerate() {
+                for axis in 0..3 {
+                    out.rest[panel * NUMBERS + axis * LANES + lane] = rest[vertex][axis];
+                }
+                for (bone, weight) in base.row(vertex).filter(|(_, weight)| *weight != 0.0) {
+                    entries.entry(bone as u32).or_default()[lane] += weight;
+                }
+            }
+            out.bones.extend(entries.keys());
+            out.weights.extend(entries.values());
+            out.starts.push(out.bones.len() as u32);
+        }
+        out
+    }
+
+    /// Number of panels.
+    pub fn panels(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Bytes that one pose reads.
+    pub fn bytes(&self) -> usize {
+        4 * (self.rest.len() + self.starts.len() + self.bones.len() * (1 + LANES))
+    }
+
+    /// Adds the skinned places of some panels' vertices. `carriers`: rest → pose of every bone by rows.
+    /// `out`: the vertices of these panels.
+    ///
+    /// # Panics
+    /// When there are more vertices than the panels have, or fewer carriers than bones.
+    pub fn add(&self, kernel: Kernel, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+        assert!(panels.end <= self.panels() && out.len() <= panels.len() * LANES, "panels hold all vertices");
+        let entries = self.starts[panels.start] as usize..self.starts[panels.end] as usize;
+        let highest = self.bones[entries].iter().max();
+        assert!(highest.is_none_or(|bone| (*bone as usize) < carriers.len()), "every bone has a carrier");
+        #[cfg(target_arch = "x86_64")]
+        if kernel.has_avx2() {
+            // SAFETY: the kernel says that the machine has the instructions; panels and bones were asserted.
+            unsafe { avx2::add(self, panels, carriers, out) };
+            return;
+        }
+        let _ = kernel;
+        self.add_portable(panels, carriers, out);
+    }
+
+    fn add_portable(&self, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+        for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
+            let mut blend = [[0.0f32; LANES]; 12];
+            for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
+                let carrier = &carriers[self.bones[entry] as usize];
+                for (blend, number) in blend.iter_mut().zip(carrier) {
+                    let lanes = blend.iter_mut().zip(&self.weights[entry]);
+                    lanes.for_each(|(sum, weight)| *sum += weight * number);
+                }
+            }
+            let rest = &self.rest[panel * NUMBERS..][..NUMBERS];
+            for (lane, place) in out.iter_mut().enumerate() {
+                let row = |row: usize| {
+                    blend[row][lane] * rest[lane]
+                        + blend[row + 1][lane] * rest[LANES + lane]
+                        + blend[row + 2][lane] * rest[2 * LANES + lane]
+                        + blend[row + 3][lane]
+                };
+                *place += Vec3::new(row(0), row(4), row(8));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decoder::rows;
+    use super::*;
+    use understudy_core::{Affine3A, Quat, Random};
+
+    #[test]
+    fn every_kernel_matches_plain_skinning_at_every_size() {
+        const BONES: usize = 11;
+        for count in [0usize, 1, 7, 8, 9, 15, 16, 100] {
+            let mut random = Random::new(count as u64);
+            let mut vector = |s: f32| Vec3::from_array([0; 3].map(|_| random.uniform(-s, s)));
+            let rest: Vec<Vec3> = (0..count).map(|_| vector(90.0)).collect();
+            let bones: Vec<Affine3A> = (0..BONES)
+                .map(|_| {
+                    Affine3A::from_rotation_translation(Quat::from_scaled_axis(vector(1.0)), vector(50.0))
+                })
+                .collect();
+            let start: Vec<Vec3> = (0..count).map(|_| vector(1.0)).collect();
+            // One to four influences.
+            let rows_of: Vec<Vec<(u16, f32)>> = (0..count)
+                .map(|v| {
+                    let own = 1 + v % 4;
+                    (0..own).map(|k| (((v + 3 * k) % BONES) as u16, 1.0 / own as f32)).collect()
+                })
+                .collect();
+            let base = SkinWeights::from_rows(&rows_of, BONES).expect("convex rows");
+            let mut truth = vec![Vec3::ZERO; count];
+            base.linear_blend(&bones, &rest, &mut truth);
+            truth.iter_mut().zip(&start).for_each(|(truth, start)| *truth += *start);
+            let skin = Skin::new(&base, &rest);
+            let carriers: Vec<[f32; 12]> = bones.iter().map(rows).collect();
+            for kernel in [Kernel::REFERENCE, Kernel::detect()] {
+                // In two shares, as two threads would.
+                let mut out = start.clone();
+                let half = skin.panels() / 2;
+                let (left, right) = out.split_at_mut(count.min(half * LANES));
+                skin.add(kernel, 0..half, &carriers, left);
+                skin.add(kernel, half..skin.panels(), &carriers, right);
+                for (a, b) in out.iter().zip(&truth) {
+                    assert!(a.distance(*b) < 1e-4, "{count}, {}: {a} {b}", kernel.name());
+                }
+            }
+        }
+    }
+}

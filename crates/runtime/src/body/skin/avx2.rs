@@ -1,0 +1,61 @@
+//! Skinning for x86-64 with AVX2, FMA and F16C.
+
+use super::super::decoder::{LANES, NUMBERS};
+use super::super::lanes::{store, triples};
+use super::Skin;
+use std::arch::x86_64::*;
+use std::ops::Range;
+use understudy_core::Vec3;
+
+/// # Safety
+/// The machine has AVX2, FMA and F16C; the panels exist and hold all of `out`, and every bone of theirs has a
+/// carrier.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn add(skin: &Skin, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+    for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
+        // SAFETY: the panel exists, so its entries and its rest places do; `out` holds `out.len()` places.
+        unsafe {
+            let [a, b, c] = triples(skinned(skin, panel, carriers));
+            if out.len() == LANES {
+                let from = out.as_ptr().cast::<f32>();
+                let sums = [
+                    _mm256_add_ps(a, _mm256_loadu_ps(from)),
+                    _mm256_add_ps(b, _mm256_loadu_ps(from.add(8))),
+                    _mm256_add_ps(c, _mm256_loadu_ps(from.add(16))),
+                ];
+                store(out.as_mut_ptr(), sums);
+            } else {
+                let mut eight = [Vec3::ZERO; LANES];
+                store(eight.as_mut_ptr(), [a, b, c]);
+                out.iter_mut().zip(eight).for_each(|(place, skinned)| *place += skinned);
+            }
+        }
+    }
+}
+
+/// Eight places, x, y and z apart.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn skinned(skin: &Skin, panel: usize, carriers: &[[f32; 12]]) -> [__m256; 3] {
+    // SAFETY: promised by the caller.
+    unsafe {
+        // Twelve sums, a weight and a number: fourteen of the sixteen registers.
+        let mut blend = [_mm256_setzero_ps(); 12];
+        let entries = *skin.starts.get_unchecked(panel)..*skin.starts.get_unchecked(panel + 1);
+        for entry in entries.start as usize..entries.end as usize {
+            let carrier = carriers.get_unchecked(*skin.bones.get_unchecked(entry) as usize);
+            let weights = _mm256_loadu_ps(skin.weights.get_unchecked(entry).as_ptr());
+            for (sum, number) in blend.iter_mut().zip(carrier) {
+                *sum = _mm256_fmadd_ps(weights, _mm256_broadcast_ss(number), *sum);
+            }
+        }
+        let rest = skin.rest.as_ptr().add(panel * NUMBERS);
+        let [x, y, z] =
+            [_mm256_loadu_ps(rest), _mm256_loadu_ps(rest.add(8)), _mm256_loadu_ps(rest.add(16))];
+        let row = |row: usize| {
+            let sum = _mm256_fmadd_ps(x, blend[row], blend[row + 3]);
+            _mm256_fmadd_ps(z, blend[row + 2], _mm256_fmadd_ps(y, blend[row + 1], sum))
+        };
+        [row(0), row(4), row(8)]
+    }
+}

@@ -1,0 +1,49 @@
+//! No access out of bounds, no data race: the tests of the run time under Miri, which interprets every step
+//! but has no AVX2, and under valgrind, which runs the AVX2 kernels as they are.
+
+use crate::shell::{self, cargo, root};
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+
+/// The tests of the run time that touch memory by hand: kernels, loaders, threads.
+const TESTS: [&str; 4] = ["body::", "dense::", "container::", "workers::"];
+
+/// Miri, or valgrind where the word is `--valgrind`.
+pub fn run(words: &[&str]) -> Result<()> {
+    match words {
+        [] => miri(),
+        ["--valgrind"] => valgrind(),
+        _ => bail!("`cargo xtask miri` knows one option: --valgrind"),
+    }
+}
+
+fn miri() -> Result<()> {
+    // Tests may look for data on the disk.
+    let test = ["run", "nightly", "cargo", "miri", "test", "--package", "understudy-runtime", "--lib", "--"];
+    shell::run(Command::new("rustup")
+        .args(test)
+        .args(TESTS)
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("CARGO_TARGET_DIR", root().join("target/miri")))
+    .context("Miri comes with `rustup toolchain install nightly --component miri,rust-src`")
+}
+
+/// Runs the compiled tests under valgrind's memory checker.
+fn valgrind() -> Result<()> {
+    cargo(&["test", "--package", "understudy-runtime", "--lib", "--no-run"])?;
+    let program = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let listed = Command::new(program)
+        .args(["test", "--package", "understudy-runtime", "--lib", "--no-run", "--message-format=json"])
+        .current_dir(root())
+        .output()?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let executable = text.lines().rev().find_map(|line| {
+        let (_, rest) = line.split_once("\"executable\":\"")?;
+        Some(rest.split_once('"')?.0.to_owned())
+    });
+    let executable = executable.context("cargo named no test program")?;
+    shell::run(Command::new("valgrind")
+        .args(["--error-exitcode=1", "--leak-check=no", "--quiet", &executable, "--test-threads=1"])
+        .args(TESTS))
+    .context("valgrind comes with most systems' packages")
+}
