@@ -20,11 +20,13 @@ pub fn run(words: &[&str]) -> Result<()> {
 fn miri() -> Result<()> {
     // Tests may look for data on the disk.
     let test = ["run", "nightly", "cargo", "miri", "test", "--package", "understudy-runtime", "--lib", "--"];
-    shell::run(Command::new("rustup")
-        .args(test)
-        .args(TESTS)
-        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
-        .env("CARGO_TARGET_DIR", root().join("target/miri")))
+    shell::run(
+        Command::new("rustup")
+            .args(test)
+            .args(TESTS)
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("CARGO_TARGET_DIR", root().join("target/miri")),
+    )
     .context("Miri comes with `rustup toolchain install nightly --component miri,rust-src`")
 }
 
@@ -42,8 +44,10 @@ fn valgrind() -> Result<()> {
         Some(rest.split_once('"')?.0.to_owned())
     });
     let executable = executable.context("cargo named no test program")?;
-    shell::run(Command::new("valgrind")
-        .args(["--error-exitcode=1", "--leak-check=no", "--quiet", &executable, "--test-threads=1"])
-        .args(TESTS))
+    shell::run(
+        Command::new("valgrind")
+            .args(["--error-exitcode=1", "--leak-check=no", "--quiet", &executable, "--test-threads=1"])
+            .args(TESTS),
+    )
     .context("valgrind comes with most systems' packages")
 }

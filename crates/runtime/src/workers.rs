@@ -185,7 +185,10 @@ mod tests {
                         counts[task].fetch_add(1, Ordering::Relaxed);
                     });
                 }
-                assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == rounds), "{threads} {tasks}");
+                assert!(
+                    counts.iter().all(|count| count.load(Ordering::Relaxed) == rounds),
+                    "{threads} {tasks}"
+                );
             }
         }
     }

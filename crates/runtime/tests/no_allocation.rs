@@ -5,9 +5,10 @@
 mod counting;
 
 use counting::allocations;
-use understudy_core::{Affine3A, Face, Quat, Vec3};
+use understudy_core::{Affine3A, Face, Quat, SkinWeights, Vec3};
 use understudy_runtime::body::{
-    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Storage, Workspace,
+    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Storage,
+    Workspace,
 };
 use understudy_runtime::dense::{Activation, Precision};
 use understudy_runtime::workers::Workers;
@@ -50,7 +51,7 @@ fn twin() -> BodyTwin {
         },
         rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
         rest_bones: vec![Affine3A::IDENTITY; BONES],
-        base: None,
+        base: Some(skin()),
         faces: (0..13_000).map(|v| Face::triangle(v, v + 1, v + 2)).collect(),
         // The first vertex of every group at a border, a second one behind it.
         stitch: Some(Stitch {
@@ -63,6 +64,13 @@ fn twin() -> BodyTwin {
         groups: (0..BONES).map(group).collect(),
     };
     BodyTwin::new(parts, Precision::Half).expect("a valid twin")
+}
+
+/// Two bones a vertex.
+fn skin() -> SkinWeights {
+    let row = |v: usize| vec![((v % BONES) as u16, 0.75), (((v + 1) % BONES) as u16, 0.25)];
+    let rows: Vec<Vec<(u16, f32)>> = (0..BONES * PER_GROUP).map(row).collect();
+    SkinWeights::from_rows(&rows, BONES).expect("convex rows")
 }
 
 #[test]

@@ -40,7 +40,8 @@ pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result
             let source = if attempt == most { &exact.groups[index] } else { &fixed[index] };
             let layers = source.layers.len();
             let kept = layers.saturating_sub(attempt + 1)..layers;
-            for (data, source) in parts.groups[index].layers[kept.clone()].iter_mut().zip(&source.layers[kept])
+            for (data, source) in
+                parts.groups[index].layers[kept.clone()].iter_mut().zip(&source.layers[kept])
             {
                 data.clone_from(source);
                 if data.storage == Storage::Plain {

@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use understudy_core::mesh::Fnv;
-use understudy_learn::baselines::{Examples, Skinned};
 use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
 use understudy_rigs::Rig;
 pub use understudy_runtime::body::InputFrame;
@@ -150,16 +149,8 @@ fn train(
         LearnError::Stopped => JobError::Stopped,
         other => JobError::unusable(&config.data, other),
     };
-    let inverse_rest: Vec<_> = poses.skeleton.rest_global().iter().map(|bone| bone.inverse()).collect();
     watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
-    let base = match config.base {
-        Base::Rigid => None,
-        skinned => {
-            let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
-            Some(Skinned::fit("base", &examples, skinned.influences(), 16).weights)
-        }
-    };
-    let plan = Plan::new(poses, rig, base, settings).map_err(learn)?;
+    let plan = Plan::new(poses, rig, config.base.influences(), settings).map_err(learn)?;
     watch.event(Event::Finished);
 
     let checkpoints = Checkpoints::new(&config.output, run_key(config, settings, poses));

@@ -103,6 +103,22 @@ fn simplex_least_squares(gram: &[f64], weights: &mut [f64]) {
 /// # Panics
 /// When there are no poses.
 pub fn fit_skinning(rest: &[Vec3], poses: &BonePoses, influences: usize, candidates: usize) -> SkinWeights {
+    let all: Vec<usize> = (0..poses[0].0.len()).collect();
+    fit_skinning_among(rest, poses, influences, candidates, |_| &all, 0.0)
+}
+
+/// As [`fit_skinning`], with a choice of bones for every vertex; influences below `least` are left out.
+///
+/// # Panics
+/// When there are no poses, or a vertex has no bone to choose.
+pub fn fit_skinning_among<'a>(
+    rest: &[Vec3],
+    poses: &BonePoses,
+    influences: usize,
+    candidates: usize,
+    bones_of: impl Fn(usize) -> &'a [usize] + Sync,
+    least: f64,
+) -> SkinWeights {
     let bones = poses[0].0.len();
     let rows: Vec<Vec<(u16, f32)>> = (0..rest.len())
         .into_par_iter()
@@ -111,7 +127,8 @@ pub fn fit_skinning(rest: &[Vec3], poses: &BonePoses, influences: usize, candida
             let miss = |bone: usize| -> f32 {
                 (0..poses.len()).map(|i| moved(bone, i).distance_squared(poses[i].1[vertex])).sum()
             };
-            let mut ranked: Vec<(f32, usize)> = (0..bones).map(|bone| (miss(bone), bone)).collect();
+            let mut ranked: Vec<(f32, usize)> =
+                bones_of(vertex).iter().map(|bone| (miss(*bone), *bone)).collect();
             ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut chosen: Vec<usize> = ranked.iter().take(candidates).map(|(_, bone)| *bone).collect();
             let mut weights = solve_vertex(&chosen, poses, vertex, moved);
@@ -119,6 +136,11 @@ pub fn fit_skinning(rest: &[Vec3], poses: &BonePoses, influences: usize, candida
             order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
             chosen = order.iter().take(influences).map(|place| chosen[*place]).collect();
             weights = solve_vertex(&chosen, poses, vertex, moved);
+            if weights.iter().any(|weight| *weight < least) {
+                let heavy = chosen.iter().zip(&weights).filter(|(_, weight)| **weight >= least);
+                chosen = heavy.map(|(bone, _)| *bone).collect();
+                weights = solve_vertex(&chosen, poses, vertex, moved);
+            }
             chosen.iter().zip(&weights).map(|(bone, weight)| (*bone as u16, *weight as f32)).collect()
         })
         .collect();
@@ -205,6 +227,26 @@ mod tests {
         };
         let (one, four, all) = (error(1, 1), error(4, 16), error(usize::MAX, usize::MAX));
         assert!(all < four && four < one, "{one} {four} {all}");
+    }
+
+    #[test]
+    fn only_the_bones_of_choice_are_used_and_small_influences_are_left_out() {
+        let rest = [Vec3::new(10.0, 0.0, 0.0), Vec3::new(0.0, 10.0, 0.0)];
+        let turn = |angle: f32| Affine3A::from_rotation_z(angle);
+        let poses: Vec<(Vec<Affine3A>, Vec<Vec3>)> = (0..20)
+            .map(|i| {
+                let angle = 0.05 * i as f32;
+                let matrices = vec![turn(angle), turn(-angle), turn(0.3 * angle)];
+                // 1 % of the second bone.
+                let place =
+                    |v: Vec3| matrices[0].transform_point3(v) * 0.99 + matrices[1].transform_point3(v) * 0.01;
+                (matrices.clone(), rest.iter().map(|v| place(*v)).collect())
+            })
+            .collect();
+        let choice = [vec![0, 1], vec![1, 2]];
+        let fitted = fit_skinning_among(&rest, &poses, 4, 16, |vertex| &choice[vertex], 0.02);
+        assert_eq!(fitted.row(0).collect::<Vec<_>>(), [(0, 1.0)]);
+        assert!(fitted.row(1).all(|(bone, _)| bone != 0), "not its choice");
     }
 
     #[test]

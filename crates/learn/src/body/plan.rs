@@ -5,6 +5,8 @@ use super::components::{self, Components, Wanted};
 use super::features::Features;
 use super::influence::{self, GroupInputs};
 use super::{LearnError, Poses, seams};
+use crate::baselines::Examples;
+use crate::baselines::skinning::fit_skinning_among;
 use crate::dense::Net;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
@@ -12,7 +14,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Random, SkinWeights, Vec3};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts, Storage};
+use understudy_runtime::body::{
+    BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts, Storage,
+};
 use understudy_runtime::dense::Activation;
 
 /// How to learn a body twin. The defaults are the paper's sizes.
@@ -56,7 +60,7 @@ impl Default for BodySettings {
             centred: false,
             seam_rings: 5,
             seam_weight: 2.0,
-            trim: 0.3,
+            trim: 0.2,
             units_per_component: 8,
             input_tolerance: 0.003,
             widths: vec![128],
@@ -100,9 +104,10 @@ impl BodySettings {
     fn widths_for(&self, components: usize) -> Vec<usize> {
         /// Narrower networks save nothing that counts.
         const NARROWEST: usize = 32;
-        let enough = match self.units_per_component {
-            0 => usize::MAX,
-            units => (units * components).next_multiple_of(16).max(NARROWEST),
+        let enough = match (self.units_per_component, self.target) {
+            // Who sets a target gets the width that meets it.
+            (0, _) | (_, Some(_)) => usize::MAX,
+            (units, None) => (units * components).next_multiple_of(16).max(NARROWEST),
         };
         self.widths.iter().map(|width| (*width).min(enough)).collect()
     }
@@ -161,13 +166,42 @@ pub struct TrainedGroup {
     pub report: GroupReport,
 }
 
+/// Linear blend skinning fitted to the poses. A vertex chooses among the bones that its group's network sees:
+/// the network could not take back what others do to it.
+fn linear_base(
+    poses: &Poses<'_>,
+    groups: &[(u32, Vec<u32>)],
+    inputs: &[GroupInputs],
+    influences: usize,
+) -> SkinWeights {
+    /// Poses that the fit takes, and bones that it weighs at once.
+    const EXAMPLES: usize = 200;
+    const CANDIDATES: usize = 16;
+    /// Influences below this cost time and leave nothing to see.
+    const LEAST: f64 = 0.02;
+    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
+    let owner = seams::owners(groups, poses.mesh.vertex_count());
+    let choice = |((own, _), inputs): (&(u32, Vec<u32>), &GroupInputs)| {
+        let mut bones: Vec<usize> = inputs.bones.iter().map(|bone| *bone as usize).collect();
+        bones.push(*own as usize);
+        bones.sort_unstable();
+        bones.dedup();
+        bones
+    };
+    let choices: Vec<Vec<usize>> = groups.iter().zip(inputs).map(choice).collect();
+    let chosen = |vertex: usize| &choices[owner[vertex] as usize][..];
+    let examples_of = examples.skinning(EXAMPLES);
+    fit_skinning_among(examples.rest, &examples_of, influences, CANDIDATES, chosen, LEAST)
+}
+
 impl Plan {
     /// Assigns vertices, drops bones and finds inputs: on the live rig where there is one, else estimated
-    /// from the poses.
+    /// from the poses. `influences`: bones a vertex of the linear base; 1 is the rigid part alone.
     pub fn new(
         poses: &Poses<'_>,
         rig: Option<&dyn Rig>,
-        base: Option<SkinWeights>,
+        influences: usize,
         settings: &BodySettings,
     ) -> Result<Self, LearnError> {
         settings.check()?;
@@ -194,6 +228,7 @@ impl Plan {
             _ => seams::ghosts(&poses.mesh.adjacency(), &groups),
         };
         let (probed, frame) = (rig.is_some(), settings.frame);
+        let base = (influences > 1).then(|| linear_base(poses, &groups, &inputs, influences));
         Ok(Self { assignment, groups, ghosts, inputs, probed, frame, base })
     }
 
@@ -295,8 +330,12 @@ impl Plan {
         };
         if count == 0 || inputs.is_empty() {
             // The mean residual is a constant: a layer without inputs.
-            let layer =
-                LayerParts { weights: vec![], bias: centre, activation: Activation::None, storage: Storage::Plain };
+            let layer = LayerParts {
+                weights: vec![],
+                bias: centre,
+                activation: Activation::None,
+                storage: Storage::Plain,
+            };
             return Ok(TrainedGroup { parts: parts(vec![], vec![], vec![], vec![layer]), report });
         }
         let mut scores = vec![0.0f32; poses.len() * count];
@@ -364,7 +403,12 @@ impl Plan {
         }
         let own_error = per_vertex(outcome.validation).hypot(error);
         let trimmed = components::trim(&mut frozen, &strengths, settings.trim * own_error);
-        layers.push(LayerParts { weights: frozen, bias: centre, activation: Activation::None, storage: Storage::Plain });
+        layers.push(LayerParts {
+            weights: frozen,
+            bias: centre,
+            activation: Activation::None,
+            storage: Storage::Plain,
+        });
         report.width = hidden;
         report.validation_cm = own_error.hypot(trimmed);
         report.training = Some(outcome);

@@ -104,9 +104,8 @@ mod tests {
         let run = |parts: &GroupParts| {
             let mut x = vec![0.3, -0.7, 0.9, 0.1, -0.2, 0.5];
             for layer in &parts.layers {
-                let row = |(row, bias): (&[f32], &f32)| {
-                    bias + row.iter().zip(&x).map(|(w, x)| w * x).sum::<f32>()
-                };
+                let row =
+                    |(row, bias): (&[f32], &f32)| bias + row.iter().zip(&x).map(|(w, x)| w * x).sum::<f32>();
                 x = layer.weights.chunks_exact(x.len()).zip(&layer.bias).map(row).collect::<Vec<f32>>();
             }
             x

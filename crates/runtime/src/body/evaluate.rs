@@ -1,6 +1,7 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
 use super::decoder::{Coefficients, LANES, rows};
+use super::stitch::Needle;
 use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
@@ -80,7 +81,7 @@ impl Workspace {
             })
         };
         let chunks = balance(twin, tasks.max(1)).into_iter().map(chunk).collect();
-        let corrected = twin.parts.stitch.as_ref().map_or(0, |stitch| stitch.vertices.len());
+        let corrected = twin.stitch.as_ref().map_or(0, Needle::working_size);
         let corrections = (0..block).map(|_| Mutex::new(vec![Vec3A::ZERO; corrected])).collect();
         Self {
             kernel: Kernel::detect(),

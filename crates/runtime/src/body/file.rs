@@ -6,8 +6,8 @@
 //! layer `l` `group.g.vertices`, `group.g.inputs`, `group.g.mean`, `group.g.scale`,
 //! `group.g.l.weights [rows,columns]` (f16, f32, or i16 in units of 2⁻¹⁵), `group.g.l.bias`.
 
-use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, Storage, TwinError};
 use super::decoder::Form;
+use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, Storage, TwinError};
 use crate::container::{Array, Numbers, Opened, write};
 use crate::dense::{Activation, Precision};
 use serde::{Deserialize, Serialize};

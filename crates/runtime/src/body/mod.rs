@@ -447,10 +447,9 @@ fn check_group(
     let own = group.vertices.len();
     let slots: Vec<u32> = (0..group.ghosts.len()).map(|ghost| (first_ghost + ghost) as u32).collect();
     let (own_weights, ghost_weights) = weights.split_at(3 * own * columns);
-    let decoder = Decoder::pack(own_weights, &places[..own], &group.vertices, columns, form)
-        .map_err(wrap(hidden))?;
-    let ghosts =
-        Decoder::pack(ghost_weights, &places[own..], &slots, columns, form).map_err(wrap(hidden))?;
+    let decoder =
+        Decoder::pack(own_weights, &places[..own], &group.vertices, columns, form).map_err(wrap(hidden))?;
+    let ghosts = Decoder::pack(ghost_weights, &places[own..], &slots, columns, form).map_err(wrap(hidden))?;
     let mut seen: Vec<(usize, usize)> = Vec::new();
     for (slot, input) in group.inputs.iter().enumerate() {
         let bone = (*input as usize / BONE_INPUTS).min(bones);

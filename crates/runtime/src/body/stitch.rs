@@ -56,48 +56,81 @@ impl Stitch {
     }
 }
 
-/// A [`Stitch`] as evaluation wants it: one entry after another, nothing to divide.
+/// A [`Stitch`] as evaluation wants it: nothing to divide, and an entry that only repeats another's correction
+/// has none of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Needle {
-    border: usize,
-    entries: Vec<Entry>,
+    /// Vertices at borders.
+    border: Vec<Mean>,
+    /// Corrections that are means of several, each of earlier ones.
+    means: Vec<Mean>,
+    /// Of borders first, then of means.
     sources: Vec<u32>,
+    /// What is added where, beyond the borders, in the order of the vertices.
+    changes: Vec<Change>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct Mean {
+    /// At a border: the vertex, and how much of the correction it takes.
     vertex: u32,
+    share: f32,
     /// Where its sources end.
     end: u32,
     /// One over the number of opinions.
     weight: f32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    vertex: u32,
+    correction: u32,
     share: f32,
 }
 
 impl Needle {
     /// Of a stitch that was checked.
     pub fn new(stitch: &Stitch) -> Self {
-        let entry = |index: usize| {
-            let sources = stitch.offsets[index + 1] - stitch.offsets[index];
-            // At a border one's own opinion counts too.
-            let opinions = sources + u32::from(index < stitch.border);
-            Entry {
-                vertex: stitch.vertices[index],
-                end: stitch.offsets[index + 1],
-                weight: 1.0 / opinions as f32,
-                share: stitch.shares[index],
+        let mut out =
+            Self { border: Vec::new(), means: Vec::new(), sources: Vec::new(), changes: Vec::new() };
+        // The correction of every entry, so far.
+        let mut place: Vec<u32> = Vec::with_capacity(stitch.vertices.len());
+        for (index, (&vertex, &share)) in stitch.vertices.iter().zip(&stitch.shares).enumerate() {
+            let sources = &stitch.sources[stitch.offsets[index] as usize..stitch.offsets[index + 1] as usize];
+            let next = (out.border.len() + out.means.len()) as u32;
+            if index < stitch.border {
+                out.sources.extend_from_slice(sources);
+                // At a border one's own opinion counts too.
+                let weight = 1.0 / (sources.len() + 1) as f32;
+                out.border.push(Mean { vertex, share, end: out.sources.len() as u32, weight });
+                place.push(next);
+                continue;
             }
-        };
-        let entries = (0..stitch.vertices.len()).map(entry).collect();
-        Self { border: stitch.border, entries, sources: stitch.sources.clone() }
+            let correction = match sources {
+                [one] => place[*one as usize],
+                several => {
+                    out.sources.extend(several.iter().map(|source| place[*source as usize]));
+                    let weight = 1.0 / several.len() as f32;
+                    out.means.push(Mean { vertex, share, end: out.sources.len() as u32, weight });
+                    next
+                }
+            };
+            place.push(correction);
+            out.changes.push(Change { vertex, correction, share });
+        }
+        out.changes.sort_unstable_by_key(|change| change.vertex);
+        out
     }
 
-    /// Corrects the vertices of one pose. `ghosts`: all groups' opinions. `corrections`: working memory of
-    /// `[M]`.
+    /// Corrections that [`Self::apply`] keeps.
+    pub fn working_size(&self) -> usize {
+        self.border.len() + self.means.len()
+    }
+
+    /// Corrects the vertices of one pose. `ghosts`: all groups' opinions. `corrections`: working memory.
     pub fn apply(&self, ghosts: &[Vec3], corrections: &mut [Vec3A], out: &mut [Vec3]) {
-        let (border, beyond) = self.entries.split_at(self.border);
         let mut start = 0;
-        for (entry, correction) in border.iter().zip(&mut *corrections) {
+        for (entry, correction) in self.border.iter().zip(&mut *corrections) {
             let place = &mut out[entry.vertex as usize];
             let (own, sources) = (Vec3A::from(*place), &self.sources[start..entry.end as usize]);
             let sum: Vec3A = sources.iter().map(|ghost| Vec3A::from(ghosts[*ghost as usize]) - own).sum();
@@ -105,13 +138,16 @@ impl Needle {
             *place = Vec3::from(own + *correction * entry.share);
             start = entry.end as usize;
         }
-        for (index, entry) in beyond.iter().enumerate() {
+        for (index, entry) in self.means.iter().enumerate() {
             let sources = &self.sources[start..entry.end as usize];
             let sum: Vec3A = sources.iter().map(|source| corrections[*source as usize]).sum();
-            let correction = sum * entry.weight;
-            corrections[self.border + index] = correction;
-            out[entry.vertex as usize] += Vec3::from(correction * entry.share);
+            corrections[self.border.len() + index] = sum * entry.weight;
             start = entry.end as usize;
+        }
+        for change in &self.changes {
+            let place = &mut out[change.vertex as usize];
+            let moved = Vec3A::from(*place) + corrections[change.correction as usize] * change.share;
+            *place = Vec3::from(moved);
         }
     }
 }

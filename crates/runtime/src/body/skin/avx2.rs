@@ -50,8 +50,7 @@ unsafe fn skinned(skin: &Skin, panel: usize, carriers: &[[f32; 12]]) -> [__m256;
             }
         }
         let rest = skin.rest.as_ptr().add(panel * NUMBERS);
-        let [x, y, z] =
-            [_mm256_loadu_ps(rest), _mm256_loadu_ps(rest.add(8)), _mm256_loadu_ps(rest.add(16))];
+        let [x, y, z] = [_mm256_loadu_ps(rest), _mm256_loadu_ps(rest.add(8)), _mm256_loadu_ps(rest.add(16))];
         let row = |row: usize| {
             let sum = _mm256_fmadd_ps(x, blend[row], blend[row + 3]);
             _mm256_fmadd_ps(z, blend[row + 2], _mm256_fmadd_ps(y, blend[row + 1], sum))
