@@ -134,9 +134,11 @@ fn the_file_plays_the_fitted_skin() {
     assert!(posed.clips.len() >= 3, "every clip of the rig: {:?}", posed.clips);
     assert!(posed.clips.iter().all(|clip| clip.mean_cm < 2.0), "{:?}", posed.clips);
 
-    // A twin on top of blended bones has a skin of its own: the one that is fitted to the same poses.
+    // A twin on top of blended bones has a skin of its own, fitted to the same poses among the bones that its
+    // networks see: about as good as one that may choose among all.
     learn(folder, Base::Lbs4);
     let own = export_glb(&ExportGlbConfig { train: None, ..config }, &Strict).expect("the twin has a skin");
     assert_eq!(own.weights, WeightSource::Twin);
-    assert!((own.clips[1].mean_cm - report.clips[1].mean_cm).abs() < 1e-6, "{own:?} {report:?}");
+    let ratio = own.clips[1].mean_cm / report.clips[1].mean_cm;
+    assert!((0.9..1.1).contains(&ratio), "{own:?} {report:?}");
 }
