@@ -1,5 +1,5 @@
 //! One network while it is trained: parameters, passes over a batch of poses, and its step.
-//! How parameters lie in their array is said in [`super::parameters`].
+//! How parameters lie in their array is said in `parameters`.
 
 use super::parameters::ParameterLayout;
 use super::update::{Moments, Step};
