@@ -2,7 +2,7 @@
 //! they print. `docs/benchmarks.md` keeps the figures.
 
 use crate::bench_face;
-use crate::shell::cargo;
+pub use crate::shell::understudy;
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
@@ -18,11 +18,6 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }
-}
-
-/// Runs a command of the optimised program.
-pub fn understudy(words: &[&str]) -> Result<()> {
-    cargo(&[&["run", "--release", "--quiet", "--package", "understudy", "--"], words].concat())
 }
 
 /// Body twins at full size: 10,000 poses of Rook and of the human (where its data is present), learned,

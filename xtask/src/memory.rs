@@ -1,7 +1,7 @@
 //! No access out of bounds, no data race: the tests of the run time under Miri, which interprets every step
 //! but has no AVX2, and under valgrind, which runs the AVX2 kernels as they are.
 
-use crate::shell::{self, cargo, root};
+use crate::shell::{self, built, root};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
@@ -32,21 +32,12 @@ fn miri() -> Result<()> {
 
 /// Runs the compiled tests under valgrind's memory checker.
 fn valgrind() -> Result<()> {
-    cargo(&["test", "--package", "understudy-runtime", "--lib", "--no-run"])?;
-    let program = std::env::var_os("CARGO").unwrap_or("cargo".into());
-    let listed = Command::new(program)
-        .args(["test", "--package", "understudy-runtime", "--lib", "--no-run", "--message-format=json"])
-        .current_dir(root())
-        .output()?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    let executable = text.lines().rev().find_map(|line| {
-        let (_, rest) = line.split_once("\"executable\":\"")?;
-        Some(rest.split_once('"')?.0.to_owned())
-    });
-    let executable = executable.context("cargo named no test program")?;
+    let executable = built(&["test", "--package", "understudy-runtime", "--lib", "--no-run"])?;
     shell::run(
         Command::new("valgrind")
-            .args(["--error-exitcode=1", "--leak-check=no", "--quiet", &executable, "--test-threads=1"])
+            .args(["--error-exitcode=1", "--leak-check=no", "--quiet"])
+            .arg(executable)
+            .arg("--test-threads=1")
             .args(TESTS),
     )
     .context("valgrind comes with most systems' packages")

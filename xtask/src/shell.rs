@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
@@ -29,15 +30,49 @@ pub fn cargo(arguments: &[&str]) -> Result<()> {
     run(Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into())).args(arguments))
 }
 
+/// Builds and gives the program that cargo made last; `arguments` begin with `build` or `test --no-run`.
+pub fn built(arguments: &[&str]) -> Result<PathBuf> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("`cargo {}` failed ({})", arguments.join(" "), output.status);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let executable = text.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().map(PathBuf::from)
+    });
+    executable.with_context(|| format!("`cargo {}` named no program", arguments.join(" ")))
+}
+
+/// The optimised program, built once: a benchmark of an hour must not stumble over sources that are being edited.
+fn program() -> Result<&'static PathBuf> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(program) = PROGRAM.get() {
+        return Ok(program);
+    }
+    let built = built(&["build", "--release", "--package", "understudy"])?;
+    Ok(PROGRAM.get_or_init(|| built))
+}
+
+/// Runs a command of the optimised program.
+pub fn understudy(words: &[&str]) -> Result<()> {
+    run(Command::new(program()?).args(words))
+}
+
 /// What a command of the optimised program prints; an error where it fails. Shows nothing.
 pub fn answer(words: &[&str]) -> Result<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
-        .args(["run", "--release", "--quiet", "--package", "understudy", "--"])
+    let output = Command::new(program()?)
         .args(words)
         .current_dir(root())
         .stderr(Stdio::null())
         .output()
-        .context("cannot start cargo")?;
+        .context("cannot start understudy")?;
     if !output.status.success() {
         bail!("`understudy {}` failed ({})", words.join(" "), output.status);
     }

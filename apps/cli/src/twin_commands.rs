@@ -152,6 +152,12 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
         let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
         let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
+        let half = match ["max", "mean"].map(|key| report.half_error_mm[key].as_f64()) {
+            [Some(max), Some(mean)] => {
+                format!("move a vertex by {max:.4} mm at most, {mean:.5} mm on average")
+            }
+            _ => "are not in use".into(),
+        };
         let training = report.training.as_ref().map_or_else(String::new, |race| {
             format!(
                 "\ntraining, {} networks, {} poses a step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
@@ -165,8 +171,9 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         });
         format!(
             "{}: {} vertices, {} multiply-adds, {}\n{}\nrig itself {rig} · memory {:.1} GB/s, weights read at {:.0} % of it\n\
-             multiply-add peak {:.0} GFLOP/s, networks of a crowd reach {:.0} % of it, {:.0} % with skinning, seams and writing\n\
-             16-bit weights cost {} mm · onnxruntime's vertices differ by {} mm{training}",
+             multiply-add peak {:.0} GFLOP/s: products of matrices reach {:.0} % of it, a crowd's networks {:.0} %, \
+             the whole crowd {:.0} %\n\
+             16-bit weights {half} · onnxruntime's vertices differ by {} mm{training}",
             report.rig,
             thousands(report.vertices as u64),
             thousands(report.multiply_adds as u64),
@@ -176,8 +183,8 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             report.bandwidth_share * 100.0,
             report.peak_gflops,
             report.crowd_peak_share * 100.0,
+            report.crowd_network_share * 100.0,
             report.crowd_whole_share * 100.0,
-            report.half_error_mm,
             report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
         )
     })

@@ -273,31 +273,50 @@ fn normalised(graph: &mut Graph, group: &GroupParts, seen: &[u32], inputs: &Valu
     graph.node("Mul", &[&centred, &scale], &[])
 }
 
-/// Linear blend skinning of the base, `[V,3]`: rows padded to the largest number of influences.
+/// Linear blend skinning of the base, `[V,3]`: the matrices of the bones in use `[12,J]` times a dense matrix of
+/// weights `[J,V]`, then applied to the rest places with the vertices innermost. Gathering each vertex's own
+/// bones has less to multiply, but made the whole of Rook's twin take onnxruntime 30 ms instead of 11.
 fn linear_blend(graph: &mut Graph, parts: &BodyParts, base: &SkinWeights, skeleton: &Skeleton) -> Value {
-    let (vertices, influences) = (base.vertex_count(), base.max_influences());
-    let inverse: Vec<Affine3A> = parts.rest_bones.iter().map(Affine3A::inverse).collect();
-    let (mut bones, mut weights, mut local) = (Vec::new(), Vec::new(), Vec::new());
-    for vertex in 0..vertices {
-        let mut row: Vec<(usize, f32)> = base.row(vertex).collect();
-        row.resize(influences, (0, 0.0));
-        for (bone, weight) in row {
-            bones.push(bone as i64);
-            weights.push(weight);
-            local.extend(inverse[bone].transform_point3(parts.rest_vertices[vertex]).to_array());
+    let vertices = base.vertex_count();
+    let mut used: Vec<usize> =
+        (0..vertices).flat_map(|vertex| base.row(vertex).map(|(bone, _)| bone)).collect();
+    used.sort_unstable();
+    used.dedup();
+    let joints = used.len();
+    let inverse: Vec<Affine3A> = used.iter().map(|bone| parts.rest_bones[*bone].inverse()).collect();
+    let turns: Vec<f32> = inverse.iter().flat_map(|bone| bone.matrix3.transpose().to_cols_array()).collect();
+    let shifts: Vec<f32> = inverse.iter().flat_map(|bone| bone.translation.to_array()).collect();
+    let (turns, shifts) = (graph.floats(&[joints, 3, 3], &turns), graph.floats(&[joints, 3, 1], &shifts));
+    let bones: Vec<i64> = used.iter().map(|bone| *bone as i64).collect();
+    let bones = graph.integers(&[joints], &bones);
+    let linear = graph.node("Gather", &[&skeleton.linear, &bones], &[Attribute::Integer("axis", 0)]);
+    let origin = graph.node("Gather", &[&skeleton.origin, &bones], &[Attribute::Integer("axis", 0)]);
+    let turn = graph.node("MatMul", &[&linear, &turns], &[]);
+    let shift = graph.node("MatMul", &[&linear, &shifts], &[]);
+    let last = graph.integers(&[1], &[2]);
+    let origin = graph.node("Unsqueeze", &[&origin, &last], &[]);
+    let shift = graph.node("Add", &[&shift, &origin], &[]);
+    let carriers = graph.node("Concat", &[&turn, &shift], &[Attribute::Integer("axis", 2)]);
+    let flat = graph.integers(&[2], &[joints as i64, 12]);
+    let carriers = graph.node("Reshape", &[&carriers, &flat], &[]);
+    let carriers = graph.node("Transpose", &[&carriers], &[Attribute::Integers("perm", &[1, 0])]);
+
+    let mut weights = vec![0.0f32; joints * vertices];
+    let mut places = vec![1.0f32; 4 * vertices];
+    for (vertex, place) in parts.rest_vertices.iter().enumerate() {
+        for (bone, weight) in base.row(vertex) {
+            let row = used.binary_search(&bone).expect("every bone was listed");
+            weights[row * vertices + vertex] += weight;
         }
+        (0..3).for_each(|axis| places[axis * vertices + vertex] = place[axis]);
     }
-    let bones = graph.integers(&[vertices, influences], &bones);
-    let weights = graph.floats(&[vertices, influences, 1], &weights);
-    let local = graph.floats(&[vertices, influences, 3, 1], &local);
-    let axis = [Attribute::Integer("axis", 0)];
-    let linear = graph.node("Gather", &[&skeleton.linear, &bones], &axis);
-    let origin = graph.node("Gather", &[&skeleton.origin, &bones], &axis);
-    let turned = graph.node("MatMul", &[&linear, &local], &[]);
-    let last = graph.integers(&[1], &[3]);
-    let turned = graph.node("Squeeze", &[&turned, &last], &[]);
-    let moved = graph.node("Add", &[&turned, &origin], &[]);
-    let weighted = graph.node("Mul", &[&moved, &weights], &[]);
+    let weights = graph.floats(&[joints, vertices], &weights);
+    let places = graph.floats(&[1, 4, vertices], &places);
+    let blended = graph.node("MatMul", &[&carriers, &weights], &[]);
+    let apart = graph.integers(&[3], &[3, 4, vertices as i64]);
+    let blended = graph.node("Reshape", &[&blended, &apart], &[]);
+    let moved = graph.node("Mul", &[&blended, &places], &[]);
     let along = graph.integers(&[1], &[1]);
-    graph.node("ReduceSum", &[&weighted, &along], &[Attribute::Integer("keepdims", 0)])
+    let moved = graph.node("ReduceSum", &[&moved, &along], &[Attribute::Integer("keepdims", 0)]);
+    graph.node("Transpose", &[&moved], &[Attribute::Integers("perm", &[1, 0])])
 }

@@ -6,7 +6,7 @@ use crate::{Event, JobError, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::{Affine3A, SkinWeights, Vec3};
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{Dim, ReadError, write_atomic};
 use understudy_runtime::body::BodyParts;
@@ -32,9 +32,6 @@ impl Peers {
         controls: &[f32],
         watch: &dyn Watch,
     ) -> Result<Self, JobError> {
-        if parts.base.is_some() {
-            return Err(JobError::setting("peers", "the race is for twins whose base is rigid"));
-        }
         environment(folder, watch)?;
         write_atomic(&folder.join("twin.onnx"), graph)?;
         hand_over(folder, parts, bones, controls)?;
@@ -136,10 +133,6 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
     let joints = parts.header.bones.len();
     let poses = bones.len() / joints;
     let mut writer = NpzWriter::new();
-    let rows = |bone: &Affine3A| {
-        let [x, y, z, t] = [bone.matrix3.x_axis, bone.matrix3.y_axis, bone.matrix3.z_axis, bone.translation];
-        [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
-    };
     let numbers: Vec<f32> = bones.iter().flat_map(rows).collect();
     writer.f32("bones", &[poses, joints, 3, 4], &numbers);
     writer.f32("controls", &[poses, controls.len() / poses], controls);
@@ -160,7 +153,11 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
         let inputs: Vec<i32> = seen.iter().map(|i| *i as i32).collect();
         let spoken = group.vertices.len() + group.ghosts.len();
         let to_bone = parts.rest_bones[group.bone].inverse();
-        let place = |v: &u32| to_bone.transform_point3(parts.rest_vertices[*v as usize]).to_array();
+        let place = |v: &u32| match parts.base {
+            // The base has the position; the network adds to it.
+            Some(_) => [0.0; 3],
+            None => to_bone.transform_point3(parts.rest_vertices[*v as usize]).to_array(),
+        };
         let local: Vec<f32> = group.vertices.iter().chain(&group.ghosts).flat_map(place).collect();
         writer.i32(&named("bone"), &[], &[group.bone as i32]);
         writer.i32(&named("inputs"), &[inputs.len()], &inputs);
@@ -183,5 +180,39 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
             );
         }
     }
+    if let Some(base) = &parts.base {
+        hand_over_base(&mut writer, parts, base);
+    }
     Ok(writer.write(&folder.join("twin.npz"))?)
+}
+
+/// A bone by its rows.
+fn rows(bone: &Affine3A) -> [f32; 12] {
+    let [x, y, z, t] = [bone.matrix3.x_axis, bone.matrix3.y_axis, bone.matrix3.z_axis, bone.translation];
+    [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
+}
+
+/// Skin weights in compressed rows, and where each vertex is among the groups laid end to end.
+fn hand_over_base(writer: &mut NpzWriter, parts: &BodyParts, base: &SkinWeights) {
+    let (offsets, bones, weights) = base.compressed();
+    let integers = |numbers: &mut dyn Iterator<Item = usize>| numbers.map(|n| n as i32).collect::<Vec<i32>>();
+    let offsets = integers(&mut offsets.iter().map(|offset| *offset as usize));
+    let bones = integers(&mut bones.iter().map(|bone| usize::from(*bone)));
+    writer.i32("base.offsets", &[offsets.len()], &offsets);
+    writer.i32("base.bones", &[bones.len()], &bones);
+    writer.f32("base.weights", &[weights.len()], weights);
+    let rest: Vec<f32> = parts.rest_vertices.iter().flat_map(|v| v.to_array()).collect();
+    writer.f32("rest", &[parts.rest_vertices.len(), 3], &rest);
+    let inverse: Vec<f32> = parts.rest_bones.iter().flat_map(|bone| rows(&bone.inverse())).collect();
+    writer.f32("inverse_rest", &[parts.rest_bones.len(), 3, 4], &inverse);
+    let mut order = vec![0i32; parts.rest_vertices.len()];
+    let mut place = 0;
+    for group in parts.groups.iter().filter(|group| !group.vertices.is_empty()) {
+        for vertex in &group.vertices {
+            order[*vertex as usize] = place;
+            place += 1;
+        }
+        place += group.ghosts.len() as i32;
+    }
+    writer.i32("order", &[order.len()], &order);
 }

@@ -76,6 +76,10 @@ impl BodySettings {
     pub fn check(&self) -> Result<(), LearnError> {
         let setting =
             |what, value, fine| if fine { Ok(()) } else { Err(LearnError::Setting { what, value }) };
+        // What else is derived from it, so it is asked first.
+        if let Some(target) = self.target {
+            setting("target", target, target.is_finite() && target > 0.0)?;
+        }
         let tau = self.assignment_tolerance;
         setting("assignment tolerance", tau, tau.is_finite() && tau >= 1.0)?;
         let error = self.component_error;
@@ -83,9 +87,7 @@ impl BodySettings {
         setting("trim", self.trim, (0.0..=1.0).contains(&self.trim))?;
         let narrowest = self.widths.iter().min().copied().unwrap_or(0);
         setting("width", narrowest as f64, narrowest > 0)?;
-        if let Some(target) = self.target {
-            setting("target", target, target.is_finite() && target > 0.0)?;
-        }
+        setting("number of epochs", self.train.epochs as f64, self.train.epochs > 0)?;
         let rate = f64::from(self.train.rate);
         setting("learning rate", rate, rate.is_finite() && rate > 0.0)?;
         setting("batch", self.train.batch as f64, self.train.batch > 0)?;

@@ -212,6 +212,7 @@ pub struct BodyParts {
 #[derive(Debug, Clone)]
 pub struct BodyTwin {
     parts: BodyParts,
+    precision: Precision,
     inverse_rest: Vec<Affine3A>,
     /// The linear base, packed.
     skin: Option<Skin>,
@@ -288,7 +289,7 @@ impl BodyTwin {
         let inverse_rest = parts.rest_bones.iter().map(Affine3A::inverse).collect();
         let stitch = parts.stitch.as_ref().map(Needle::new);
         let skin = parts.base.as_ref().map(|base| Skin::new(base, &parts.rest_vertices));
-        Ok(Self { parts, inverse_rest, skin, groups, ghosts, stitch })
+        Ok(Self { parts, precision, inverse_rest, skin, groups, ghosts, stitch })
     }
 
     /// What it is.
@@ -299,6 +300,11 @@ impl BodyTwin {
     /// The parts it was made of, for saving and exporting.
     pub fn parts(&self) -> &BodyParts {
         &self.parts
+    }
+
+    /// The precision that it was packed in, but for layers that say otherwise ([`Storage`]).
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// Number of vertices.

@@ -1,0 +1,115 @@
+//! Body twins on the command line: one is learned from a tiny rig and used in every way, then everything about it
+//! is damaged.
+
+mod common;
+
+use common::{TinyGltf, holds_only, json, refuse, succeed, text};
+use std::path::PathBuf;
+
+/// A twin of a strip with two bones and what it was learned from and is weighed on.
+struct Tiny {
+    folder: tempfile::TempDir,
+    train: PathBuf,
+    test: PathBuf,
+    twin: PathBuf,
+}
+
+impl Tiny {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = |name: &str| folder.path().join(name);
+        let (train, test, twin) = (path("train"), path("test"), path("tiny.twin"));
+        let rig = TinyGltf::default().write(folder.path(), "tiny");
+        succeed(&["sample", text(&rig), "-o", text(&train), "--poses", "40"]);
+        succeed(&["sample", text(&rig), "-o", text(&test), "--poses", "5", "--seed", "2"]);
+        succeed(&["learn", "body", text(&train), "-o", text(&twin), "--epochs", "3", "--target-mm", "0.5"]);
+        Self { folder, train, test, twin }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+fn has(value: &serde_json::Value, keys: &[&str]) {
+    for key in keys {
+        assert!(value.get(key).is_some(), "no '{key}' in {value}");
+    }
+}
+
+#[test]
+fn reports_have_the_keys_that_scripts_read() {
+    let tiny = Tiny::new();
+    let twin = text(&tiny.twin);
+    let weighed = json(&["eval", twin, text(&tiny.test), "--train", text(&tiny.train), "--baseline", "lbs4"]);
+    for method in ["twin", "lbs4"] {
+        has(&weighed["methods"][method], &["mean_cm", "p95_cm", "max_cm", "ee", "ms", "bytes"]);
+    }
+    has(&weighed["seams"], &["border_cm", "inside_cm", "ratio"]);
+    let timed = json(&["bench", twin, "--rounds", "1"]);
+    has(&timed, &["rig_ms", "bandwidth_gb_s", "bandwidth_share", "crowd_network_share"]);
+    for contest in
+        [&timed["threads"]["1"], &timed["threads"]["2"], &timed["batch"]["16"], &timed["batch"]["256"]]
+    {
+        has(contest, &["understudy_ms", "onnxruntime_ms", "torch_ms"]);
+        assert!(contest["understudy_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{contest}");
+    }
+    let (onnx, glb) = (tiny.path("tiny.onnx"), tiny.path("tiny.glb"));
+    succeed(&["export", twin, "--onnx", text(&onnx)]);
+    succeed(&["export", twin, "--glb", text(&glb), "--clip", "bend"]);
+    let described = json(&["info", text(&glb)]);
+    assert_eq!(described["mesh"]["vertices"], 4, "{described}");
+}
+
+#[test]
+fn a_damaged_twin_and_one_of_another_mesh() {
+    let tiny = Tiny::new();
+    let bytes = std::fs::read(&tiny.twin).expect("was written");
+    let broken = tiny.path("broken.twin");
+    let try_it = |bytes: &[u8]| {
+        std::fs::write(&broken, bytes).expect("writable");
+        let out = tiny.path("out.onnx");
+        for arguments in [
+            vec!["eval", text(&broken), text(&tiny.test)],
+            vec!["bench", text(&broken)],
+            vec!["export", text(&broken), "--onnx", text(&out)],
+        ] {
+            let line = refuse(&arguments);
+            assert!(line.contains("broken.twin"), "{line}");
+        }
+        assert!(!out.exists(), "a graph of a broken twin");
+    };
+    for keep in [0, 5, 8, 100, bytes.len() / 2, bytes.len() - 1] {
+        try_it(&bytes[..keep]);
+    }
+    for place in [3, bytes.len() / 2, bytes.len() - 1] {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 16;
+        try_it(&flipped);
+    }
+    let other = tiny.path("rook");
+    succeed(&["sample", "rook", "-o", text(&other), "--poses", "1"]);
+    let line = refuse(&["eval", text(&tiny.twin), text(&other)]);
+    assert!(line.contains("rook") && line.contains("4 vertices"), "{line}");
+}
+
+#[test]
+fn numbers_that_make_no_sense() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let (data, out) = (folder.path().join("data"), folder.path().join("out.twin"));
+    for (wrong, named) in [
+        (["--target-mm", "-1"], "target"),
+        (["--target-mm", "NaN"], "target"),
+        (["--epochs", "0"], "epochs"),
+        (["--batch", "0"], "batch"),
+        (["--rate", "NaN"], "rate"),
+        (["--tau", "0.5"], "tolerance"),
+        (["--base", "lbs3"], "lbs3"),
+    ] {
+        let line = refuse(&[&["learn", "body", text(&data), "-o", text(&out)], &wrong[..]].concat());
+        assert!(line.contains(named), "{wrong:?}: {line}");
+    }
+    let line = refuse(&["learn", "body", text(&data), "-o", text(&out)]);
+    assert!(line.contains("data"), "{line}");
+    holds_only(folder.path(), &[]);
+}
