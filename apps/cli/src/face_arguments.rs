@@ -27,6 +27,9 @@ pub struct LearnFaceArguments {
     /// How much wrong normals count beside wrong positions.
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub normal_weight: Option<f32>,
+    /// The same while regions are refined.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub refinement_normal_weight: Option<f32>,
     /// The first learning rate; two follow, a tenth each.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rate: Option<f32>,
@@ -46,6 +49,9 @@ pub struct LearnFaceArguments {
     /// Leave the motion of the whole head to the maps.
     #[arg(long)]
     pub no_frame: bool,
+    /// Let rigid segments follow the vertices of networks, as in the paper, and give none a motion of its own.
+    #[arg(long)]
+    pub no_bodies: bool,
     /// Keep the texture's coordinates where they glue lips or lids together.
     #[arg(long)]
     pub no_cut: bool,

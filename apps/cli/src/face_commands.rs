@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
+use understudy_jobs::face::learn::SegmentKind;
 use understudy_jobs::face::learn::{Device, LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest};
@@ -34,11 +35,14 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.dense = arguments.dense;
     settings.refine = !arguments.coarse_only;
     settings.frame = !arguments.no_frame;
+    settings.bodies = !arguments.no_bodies;
     settings.cut = !arguments.no_cut;
     settings.untied = !arguments.tied;
     settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);
     settings.normal_weight = arguments.normal_weight.unwrap_or(settings.normal_weight);
+    settings.refinement_normal_weight =
+        arguments.refinement_normal_weight.unwrap_or(settings.refinement_normal_weight);
     if let Some(rate) = arguments.rate {
         for schedule in [&mut settings.coarse, &mut settings.refinement] {
             schedule.rates = [1.0, 0.1, 0.01].map(|share| rate * share).to_vec();
@@ -81,7 +85,10 @@ fn learn_text(report: &LearnFaceReport) -> String {
     if let Some(refinement) = &report.refinement {
         lines.push(stage("refinement", refinement));
     }
-    lines.push(format!("{} · {:.0} s", count(rigid, "rigid segment"), report.seconds));
+    let bodies = report.segments.iter().filter(|s| s.kind == SegmentKind::Body).count();
+    let motions = count(bodies, "rigid motion");
+    let rigid = format!("{motions} by themselves, {} with others", count(rigid, "rigid segment"));
+    lines.push(format!("{rigid} · {:.0} s", report.seconds));
     lines.join("\n")
 }
 

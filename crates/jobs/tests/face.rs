@@ -11,7 +11,7 @@ use understudy_core::{
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
 use understudy_jobs::face::eval::{EvalFaceConfig, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
-use understudy_jobs::face::learn::{LearnFaceConfig, learn_face};
+use understudy_jobs::face::learn::{LearnFaceConfig, SegmentKind, learn_face};
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::face::{is_face_twin, open_face_twin};
 use understudy_jobs::twin::export::ExportConfig;
@@ -149,7 +149,7 @@ fn a_face_twin_from_end_to_end() {
 
     let report = learn_face(&config(folder, "one.twin", 1), &Silent).expect("a twin is learned");
     assert!(!report.inputs_probed && report.frame.is_some(), "{:?}", report.frame);
-    assert!(report.segments.iter().any(|s| s.name == "tooth" && s.follow_mm.is_some()));
+    assert!(report.segments.iter().any(|s| s.name == "tooth" && s.kind == SegmentKind::Body));
     assert!(report.segments[0].glued[0] > 0 && report.segments[0].glued[1] * 4 < report.segments[0].glued[0]);
     assert!(report.coarse.steps_per_second.is_some());
     assert!(!folder.join("one.twin.parts").exists(), "checkpoints stay behind");
@@ -181,7 +181,7 @@ fn a_face_twin_from_end_to_end() {
     // The head nods by up to three centimetres; a few hundred steps leave a few percent of that.
     assert!(twin.mean_mm < 1.5 && twin.normal_deg < 10.0, "{twin:?}");
     let tooth = figures.segments.iter().find(|s| s.name == "tooth").expect("a segment");
-    assert!(tooth.kind == "rigid" && tooth.bends_mm < 1e-2, "{tooth:?}");
+    assert!(tooth.kind == "body" && tooth.bends_mm < 1e-2, "{tooth:?}");
     let teeth = figures.teeth.as_ref().expect("the tooth is rigid in the original");
     assert!(teeth.segments == 1 && teeth.bends_cm < 1e-4 && teeth.original_bends_cm < 1e-4, "{teeth:?}");
     assert_eq!(figures.order, ["twin", "coarse", "dense", "lbs4"]);
@@ -206,7 +206,7 @@ fn a_face_twin_from_end_to_end() {
     };
     let moved = transfer_face(&to_obj("one.twin", "same.obj"), &Silent).expect("the same texture");
     assert_eq!((moved.to_vertices, moved.outside), (mesh.vertex_count(), 0));
-    assert!(moved.check.values().all(|f| (f.ratio - 1.0).abs() < 0.01), "{:?}", moved.check);
+    assert!(moved.check.values().all(|f| (f.ratio - 1.0).abs() < 0.03), "{:?}", moved.check);
     open_face_twin(&folder.join("moved.twin")).expect("a twin");
     understudy_io::obj::write(&folder.join("other.obj"), &remeshed(&mesh)).expect("can be written");
     let moved = transfer_face(&to_obj("one.twin", "other.obj"), &Silent).expect("the same texture");

@@ -9,8 +9,8 @@ use understudy_core::{ControlSpec, ControlSpecs, Face, MeshParts, Vec2, Vec3};
 use understudy_runtime::dense::Precision;
 use understudy_runtime::face::drawing::DrawingShape;
 use understudy_runtime::face::{
-    DenseParts, FaceHeader, FaceParts, FaceTwin, FrameParts, GradientSpace, MapParts, NetParts, RigidParts,
-    Stage, Workspace,
+    BodyParts, DenseParts, FaceHeader, FaceParts, FaceTwin, GradientSpace, MapParts, MotionParts, NetParts,
+    RigidParts, Stage, Workspace,
 };
 use understudy_runtime::workers::Workers;
 
@@ -57,7 +57,7 @@ fn twin() -> FaceTwin {
             training: serde_json::Value::Null,
         },
         mesh: mesh.build().expect("a valid mesh"),
-        frame: Some(FrameParts {
+        frame: Some(MotionParts {
             pivot: Vec3::ZERO,
             inputs: vec![0, 3],
             mean: vec![0.0; 2],
@@ -79,9 +79,20 @@ fn twin() -> FaceTwin {
             ),
             net("c", Stage::Refinement, (50..150).collect(), DrawingShape::refinement()),
         ],
+        bodies: vec![BodyParts {
+            name: "eye".into(),
+            vertices: (390..400).collect(),
+            motion: MotionParts {
+                pivot: Vec3::ONE,
+                inputs: vec![1, 2, 5],
+                mean: vec![0.0; 3],
+                scale: vec![1.0; 3],
+                layers: vec![layer(16, 3), layer(6, 16)],
+            },
+        }],
         rigid: vec![RigidParts {
             name: "tooth".into(),
-            vertices: (380..400).collect(),
+            vertices: (380..390).collect(),
             follows: (10..20).collect(),
         }],
     };

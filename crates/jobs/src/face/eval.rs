@@ -65,7 +65,7 @@ pub struct SegmentFigures {
     pub name: String,
     /// Vertices.
     pub vertices: usize,
-    /// `network`, `rigid` or `still`.
+    /// `network`, `body` (rigid, by a motion of its own), `rigid` (with others) or `still`.
     pub kind: &'static str,
     /// Mean distance, mm.
     pub mean_mm: f64,
@@ -367,6 +367,7 @@ fn segment_figures(twin: &FaceTwin, tallies: &[SegmentTally], rigidity: &Rigidit
             vertices.first().is_some_and(|v| net.vertices.contains(v))
         };
         let kind = match (rigid, twin.parts().nets.iter().any(moved)) {
+            _ if twin.parts().bodies.iter().any(|body| body.name == *name) => "body",
             (true, _) => "rigid",
             (false, true) => "network",
             (false, false) => "still",

@@ -116,7 +116,8 @@ fn statistics(twin: &FaceTwin) -> Table {
         ("rig parameters", twin.control_count() as f64),
         ("coarse segments", count(Stage::Coarse)),
         ("refinement segments", count(Stage::Refinement)),
-        ("rigid segments", parts.rigid.len() as f64),
+        ("bodies", parts.bodies.len() as f64),
+        ("rigid segments that follow", parts.rigid.len() as f64),
         ("million multiply-adds", (twin.multiply_adds() as f64 / 1e6).round()),
     ];
     let table = Table::new([Column::text("part"), Column::number("number", 0)]);

@@ -6,21 +6,24 @@ use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use understudy_core::Vec3;
 use understudy_core::mesh::Fnv;
 use understudy_learn::face::inputs::Influences;
+use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
 use understudy_learn::face::schedule::{self, End};
 use understudy_learn::face::train::Train;
 use understudy_learn::face::trainer::Problem;
 use understudy_learn::face::{
-    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, SegmentPlan, frame,
+    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, SegmentPlan, frame, motion, segments,
 };
 use understudy_rigs::Rig;
 use understudy_runtime::dense::Precision;
-use understudy_runtime::face::{FaceError, FaceParts, FaceTwin, FrameParts, Workspace, file};
+use understudy_runtime::face::{BodyParts, FaceError, FaceParts, FaceTwin, MotionParts, Workspace, file};
 
+pub use understudy_learn::face::segments::SegmentKind;
 pub use understudy_learn::face::train::Device;
 
 /// What to learn.
@@ -188,6 +191,7 @@ impl Run<'_> {
         let plan = Plan::new(&poses, &influences, settings).map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
         self.say_plan(&plan);
+        let bodies = self.bodies(&poses, &plan, &influences)?;
 
         let checkpoints = Checkpoints::new(&self.config.output, key);
         let share = if settings.refine && !settings.dense { COARSE_SHARE } else { 1.0 };
@@ -241,7 +245,7 @@ impl Run<'_> {
             "coarse": coarse_report,
             "refinement": refinement_report,
         });
-        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, timeless(training));
+        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, timeless(training));
         let half_error_mm = match self.config.half {
             false => None,
             true => Some(half_error(&parts, &poses).map_err(|error| JobError::Machine(error.to_string()))?),
@@ -275,21 +279,21 @@ impl Run<'_> {
         &self,
         poses: &mut FacePoses<'_>,
         influences: &Influences,
-    ) -> Result<Option<(FrameParts, FrameReport)>, JobError> {
+    ) -> Result<Option<(MotionParts, FrameReport)>, JobError> {
         let settings = &self.config.settings;
         let Some(skull) = settings.frame.then(|| frame::find_skull(poses)).flatten() else { return Ok(None) };
         let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
         self.watch.event(Event::Started {
             what: "learning the head's motion",
-            total: frame::EPOCHS as u64,
+            total: Size::HEAD.epochs as u64,
             unit: "epochs",
         });
         let step = |epoch: usize| {
             self.watch.event(Event::Step { done: epoch as u64 + 1 });
             !self.watch.should_stop()
         };
-        let trained =
-            frame::learn(poses, &skull, inputs, settings.seed, step).map_err(|error| self.error(error))?;
+        let trained = motion::learn(poses, &skull.vertices, inputs, Size::HEAD, settings.seed, step)
+            .map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
         frame::take_away(poses, &trained.parts);
         let report = FrameReport {
@@ -306,10 +310,44 @@ impl Run<'_> {
         Ok(Some((trained.parts, report)))
     }
 
+    /// Learns the motions of bodies.
+    fn bodies(
+        &self,
+        poses: &FacePoses<'_>,
+        plan: &Plan,
+        influences: &Influences,
+    ) -> Result<Vec<BodyParts>, JobError> {
+        if plan.bodies.is_empty() {
+            return Ok(Vec::new());
+        }
+        let total = (plan.bodies.len() * Size::body(plan.bodies.len()).epochs) as u64;
+        self.watch.event(Event::Started { what: "learning motions of bodies", total, unit: "epochs" });
+        let order = Mutex::new(0);
+        let step = |done: usize| {
+            // Events come from one thread at a time, in order.
+            let mut last = order.lock().unwrap_or_else(PoisonError::into_inner);
+            if done > *last {
+                *last = done;
+                self.watch.event(Event::Step { done: done as u64 });
+            }
+            !self.watch.should_stop()
+        };
+        let seed = self.config.settings.seed;
+        let learned = segments::learn_bodies(poses, &plan.bodies, influences, seed, &step)
+            .map_err(|error| self.error(error))?;
+        self.watch.event(Event::Finished);
+        let said: Vec<String> =
+            learned.iter().map(|(body, error)| format!("{} to {:.2} mm", body.name, error * 10.0)).collect();
+        let message = format!("bodies with a motion of their own: {}", said.join(", "));
+        self.watch.event(Event::Note { message: &message });
+        Ok(learned.into_iter().map(|(body, _)| body).collect())
+    }
+
     fn say_plan(&self, plan: &Plan) {
         let message = format!(
-            "{} networks, {} rigid segments of {}",
+            "{} networks, {} bodies, {} segments that follow them or others, of {}",
             plan.coarse.len(),
+            plan.bodies.len(),
             plan.rigid.len(),
             plan.segments.len()
         );
@@ -376,7 +414,9 @@ impl Run<'_> {
             &mut progress,
             |progress, loss| {
                 average = if average.is_nan() { loss } else { 0.99 * average + 0.01 * loss };
-                if spoken.elapsed() > Duration::from_millis(500) {
+                let (speak, save) =
+                    (spoken.elapsed() > Duration::from_millis(500), saved.elapsed() > SAVE_EVERY);
+                if speak || save {
                     spoken = Instant::now();
                     self.watch.event(Event::Step { done: done(progress) as u64 });
                     let pace = (progress.steps - first) as f64 / begin.elapsed().as_secs_f64();
@@ -387,15 +427,13 @@ impl Run<'_> {
                         progress.best.min(99.0)
                     );
                     self.watch.event(Event::Status { message: &message });
-                    if saved.elapsed() > SAVE_EVERY {
+                    if save {
                         // A log has no status line: once a minute it gets a line of its own.
                         let message = format!("step {}: {message}", progress.steps);
                         self.watch.event(Event::Note { message: &message });
+                        saved = Instant::now();
+                        failed = checkpoints.save(name, &*trainer, progress, &schedule).err();
                     }
-                }
-                if saved.elapsed() > SAVE_EVERY {
-                    saved = Instant::now();
-                    failed = checkpoints.save(name, &*trainer, progress, &schedule).err();
                 }
                 failed.is_none() && !self.watch.should_stop()
             },

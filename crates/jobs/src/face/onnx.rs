@@ -7,7 +7,7 @@
 use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
 use understudy_runtime::face::sample::Look;
-use understudy_runtime::face::{DenseParts, FaceParts, FrameParts, LEAK, MapParts, NetParts, Stage};
+use understudy_runtime::face::{DenseParts, FaceParts, LEAK, MapParts, MotionParts, NetParts, Stage};
 
 /// Squarings of Horn's matrix: the power 4096 of a gap of a few percent leaves nothing of the others.
 const SQUARINGS: usize = 12;
@@ -25,6 +25,9 @@ pub(crate) fn face_graph(parts: &FaceParts) -> Vec<u8> {
             let offsets = stage_offsets(&mut graph, &controls, &nets, count);
             vertices = graph.node("Add", &[&vertices, &offsets], &[]);
         }
+    }
+    if !parts.bodies.is_empty() {
+        vertices = with_bodies(&mut graph, parts, &controls, &vertices);
     }
     if !parts.rigid.is_empty() {
         vertices = with_rigid(&mut graph, parts, &vertices);
@@ -276,13 +279,38 @@ fn with_rigid(graph: &mut Graph, parts: &FaceParts, vertices: &Value) -> Value {
     let carried = graph.node("Reshape", &[&carried, &shape], &[]);
     let own_to = graph.node("Reshape", &[&own_to, &shape], &[]);
     let carried = graph.node("Add", &[&carried, &own_to], &[]);
-    let both = graph.node("Concat", &[vertices, &carried], &axis(0));
-    let mut order: Vec<i64> = (0..rest.len() as i64).collect();
-    for (place, (_, vertex)) in owners().enumerate() {
-        order[vertex as usize] = (rest.len() + place) as i64;
+    replaced(graph, vertices, rest.len(), &[carried], owners().map(|(_, vertex)| vertex))
+}
+
+/// The vertices, `[count,3]`, with some of them exchanged for the rows of `carried`.
+fn replaced(
+    graph: &mut Graph,
+    vertices: &Value,
+    count: usize,
+    carried: &[Value],
+    which: impl Iterator<Item = u32>,
+) -> Value {
+    let all: Vec<&Value> = std::iter::once(vertices).chain(carried).collect();
+    let all = graph.node("Concat", &all, &axis(0));
+    let mut order: Vec<i64> = (0..count as i64).collect();
+    for (place, vertex) in which.enumerate() {
+        order[vertex as usize] = (count + place) as i64;
     }
-    let order = graph.integers(&[rest.len()], &order);
-    graph.node("Gather", &[&both, &order], &axis(0))
+    let order = graph.integers(&[count], &order);
+    graph.node("Gather", &[&all, &order], &axis(0))
+}
+
+/// The vertices with bodies put where their own motions carry them.
+fn with_bodies(graph: &mut Graph, parts: &FaceParts, controls: &Value, vertices: &Value) -> Value {
+    let rest = parts.mesh.positions();
+    let mut carried = Vec::new();
+    for body in &parts.bodies {
+        let own: Vec<f32> = body.vertices.iter().flat_map(|v| rest[*v as usize].to_array()).collect();
+        let own = graph.floats(&[body.vertices.len(), 3], &own);
+        carried.push(moved(graph, &body.motion, controls, &own));
+    }
+    let which = parts.bodies.iter().flat_map(|body| body.vertices.iter().copied());
+    replaced(graph, vertices, rest.len(), &carried, which)
 }
 
 /// Rotations `[K,3,3]` nearest to covariances `[K,3,3]`.
@@ -324,15 +352,15 @@ fn best_rotation(graph: &mut Graph, covariance: &Value, count: usize) -> Value {
     graph.node("Reshape", &[&rotation, &three], &[])
 }
 
-/// The head's motion applied, by Rodrigues' formula.
-fn moved(graph: &mut Graph, frame: &FrameParts, controls: &Value, vertices: &Value) -> Value {
-    let inputs = normalised(graph, controls, &frame.inputs, &frame.mean, &frame.scale);
-    let last = frame.layers.len() - 1;
+/// A motion applied, by Rodrigues' formula.
+fn moved(graph: &mut Graph, motion: &MotionParts, controls: &Value, vertices: &Value) -> Value {
+    let inputs = normalised(graph, controls, &motion.inputs, &motion.mean, &motion.scale);
+    let last = motion.layers.len() - 1;
     let after = |graph: &mut Graph, layer: usize, value: Value| match layer < last {
         true => graph.node("Tanh", &[&value], &[]),
         false => value,
     };
-    let six = dense(graph, inputs, frame.inputs.len(), &frame.layers, after);
+    let six = dense(graph, inputs, motion.inputs.len(), &motion.layers, after);
     let half = |graph: &mut Graph, first: i64| {
         let places = graph.integers(&[3], &[first, first + 1, first + 2]);
         graph.node("Gather", &[&six, &places], &axis(1))
@@ -367,7 +395,7 @@ fn moved(graph: &mut Graph, frame: &FrameParts, controls: &Value, vertices: &Val
     let sum = graph.node("Add", &[&a, &b], &[]);
     let rotation = graph.node("Add", &[&sum, &identity], &[]);
     let turned = graph.node("Transpose", &[&rotation], &[Attribute::Integers("perm", &[1, 0])]);
-    let pivot = graph.floats(&[1, 3], &frame.pivot.to_array());
+    let pivot = graph.floats(&[1, 3], &motion.pivot.to_array());
     let local = graph.node("Sub", &[vertices, &pivot], &[]);
     let carried = graph.node("MatMul", &[&local, &turned], &[]);
     let to = graph.node("Add", &[&pivot, &shift], &[]);

@@ -13,6 +13,7 @@ pub mod coordinates;
 pub mod frame;
 pub mod inputs;
 pub mod loss;
+pub mod motion;
 pub mod net;
 mod parameters;
 mod plan;
@@ -20,13 +21,15 @@ pub mod regions;
 pub mod rigid;
 mod rows;
 pub mod schedule;
+pub mod segments;
 pub mod train;
 pub mod trainer;
 pub mod transfer;
 mod update;
 
-pub use plan::{Plan, SegmentKind, SegmentPlan, coarse_problem_of};
+pub use plan::{Plan, coarse_problem_of};
 pub use schedule::{Progress, Schedule};
+pub use segments::{SegmentKind, SegmentPlan};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -208,6 +211,8 @@ pub struct FaceSettings {
     pub untied: bool,
     /// α of the normals in the loss.
     pub normal_weight: f32,
+    /// The same while regions are refined: positions are nearly right by then.
+    pub refinement_normal_weight: f32,
     /// Poses a step.
     pub batch: usize,
     /// Width of dense layers.
@@ -218,6 +223,9 @@ pub struct FaceSettings {
     pub landmarks: usize,
     /// A segment is rigid when its best rigid fit misses by less, root mean square a vertex, mm.
     pub rigid_mm: f64,
+    /// Whether rigid segments that move by themselves get a motion of their own and lead those that move
+    /// with them (our addition); else they follow the vertices of networks.
+    pub bodies: bool,
     /// Vertices that a rigid segment follows.
     pub follows: usize,
     /// Share of the poses that are held back to watch the loss.
@@ -236,16 +244,18 @@ impl Default for FaceSettings {
             dense: false,
             refine: true,
             measured_regions: true,
-            most_regions: 6,
+            most_regions: 10,
             frame: true,
             cut: true,
             untied: true,
             normal_weight: 5.0,
+            refinement_normal_weight: 15.0,
             batch: 8,
             hidden: 256,
             bins: 16,
             landmarks: 25,
             rigid_mm: 0.3,
+            bodies: true,
             follows: 10,
             validation: 0.03,
             coarse: Schedule::default(),
@@ -260,8 +270,9 @@ impl FaceSettings {
     pub fn check(&self) -> Result<(), FaceLearnError> {
         let setting =
             |what, value, fine| if fine { Ok(()) } else { Err(FaceLearnError::Setting { what, value }) };
-        let alpha = f64::from(self.normal_weight);
-        setting("weight of normals", alpha, alpha.is_finite() && alpha >= 0.0)?;
+        for alpha in [self.normal_weight, self.refinement_normal_weight].map(f64::from) {
+            setting("weight of normals", alpha, alpha.is_finite() && alpha >= 0.0)?;
+        }
         setting("batch", self.batch as f64, (1..=1024).contains(&self.batch))?;
         setting("width", self.hidden as f64, (1..=4096).contains(&self.hidden))?;
         setting("number of bins", self.bins as f64, self.bins > 0)?;

@@ -6,15 +6,13 @@ use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
 use super::regions::{self, Centres, Region, Weighted};
+use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::trainer::Problem;
-use super::{FaceLearnError, FacePoses, FaceSettings, rigid};
-use serde::Serialize;
+use super::{FaceLearnError, FacePoses, FaceSettings};
 use understudy_core::{Random, Vec2, Vec3};
 use understudy_runtime::face::drawing::DrawingShape;
-use understudy_runtime::face::{FaceHeader, FaceParts, FrameParts, NetParts, RigidParts, Stage};
+use understudy_runtime::face::{BodyParts, FaceHeader, FaceParts, MotionParts, NetParts, RigidParts, Stage};
 
-/// Vertices that move less never move, cm.
-const STILL: f32 = 1e-4;
 /// Validation poses that suffice.
 const MOST_VALIDATION: usize = 96;
 /// One glued pair among so many vertices makes a larger map worth its cost.
@@ -24,46 +22,14 @@ const MOST_DOUBLINGS: usize = 3;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
-/// How a segment moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SegmentKind {
-    /// By a network.
-    Network,
-    /// Rigidly, with vertices of others.
-    Rigid,
-    /// Not at all.
-    Still,
-}
-
-/// One segment of the mesh.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SegmentPlan {
-    /// Its name.
-    pub name: String,
-    /// How many vertices.
-    pub vertices: usize,
-    /// How it moves.
-    pub kind: SegmentKind,
-    /// What its best rigid motion leaves (3.3), root mean square, mm.
-    pub rigid_mm: f64,
-    /// What the motion of those that it could follow leaves, mm.
-    pub follow_mm: Option<f64>,
-    /// Controls that its network sees.
-    pub inputs: usize,
-    /// Pairs of vertices that the texture puts into common pixels though they move apart, before and after
-    /// map coordinates were pulled apart.
-    pub glued: [usize; 2],
-    /// Overlapping islands that were put side by side.
-    pub spread_islands: usize,
-}
-
 /// Everything about a twin but what networks learn.
 pub struct Plan {
     /// The segments, in the mesh's order.
     pub segments: Vec<SegmentPlan>,
-    /// Those that move rigidly.
+    /// Those that move rigidly with others.
     pub rigid: Vec<RigidParts>,
+    /// Those that move rigidly by a motion of their own.
+    pub bodies: Vec<BodyPlan>,
     /// The coarse networks.
     pub coarse: Vec<NetSpec>,
     /// Draws the poses of a step.
@@ -86,7 +52,7 @@ impl Plan {
     ) -> Result<Self, FaceLearnError> {
         settings.check()?;
         let uvs = poses.mesh.vertex_uvs().ok_or(FaceLearnError::NoUvs)?;
-        let (mut segments, rigid) = sort_segments(poses, settings);
+        let Sorted { mut segments, rigid, bodies } = sort(poses, settings);
         let mut coarse = Vec::new();
         for (index, segment) in segments.iter_mut().enumerate() {
             if segment.kind != SegmentKind::Network {
@@ -132,7 +98,8 @@ impl Plan {
         let mut moved = vec![false; poses.mesh.vertex_count()];
         coarse.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
         let mut stiff = vec![false; moved.len()];
-        rigid.iter().flat_map(|segment| &segment.vertices).for_each(|v| stiff[*v as usize] = true);
+        let stiff_vertices = rigid.iter().map(|r| &r.vertices).chain(bodies.iter().map(|b| &b.vertices));
+        stiff_vertices.flatten().for_each(|v| stiff[*v as usize] = true);
         let learned = |face: &&understudy_core::Face| {
             let corners = face.corners();
             corners.iter().any(|v| moved[*v as usize]) && !corners.iter().any(|v| stiff[*v as usize])
@@ -143,7 +110,7 @@ impl Plan {
         let (training, validation) = split(poses.len(), settings);
         let balance = Balance::new(poses, &training, &landmarks, settings.bins);
         let counted = candidates.len();
-        Ok(Self { segments, rigid, coarse, balance, validation, landmarks, uvs, faces, counted })
+        Ok(Self { segments, rigid, bodies, coarse, balance, validation, landmarks, uvs, faces, counted })
     }
 
     /// What the coarse networks learn.
@@ -188,8 +155,12 @@ impl Plan {
         let found = regions::find(&points, settings.most_regions, &widths, centres);
         let specs = found.iter().enumerate().map(|(index, region)| {
             let name = format!("{} {}", self.coarse[region.segment].name, index + 1);
-            let shape = DrawingShape { untied: settings.untied, ..DrawingShape::refinement() };
             let vertices = region.vertices.clone();
+            // The paper's maps of 64×64 for what needs them: a pixel a vertex is enough.
+            let coarse = DrawingShape::default();
+            let small = left.is_some() && vertices.len() <= coarse.map_side().pow(2);
+            let whole = if small { coarse } else { DrawingShape::refinement() };
+            let shape = DrawingShape { untied: settings.untied, ..whole };
             // Residuals are a small part of the offsets; the first steps find the scale.
             let unit = 0.1 * self.coarse[region.segment].unit;
             specify(poses, influences, settings, &self.uvs, &name, Stage::Refinement, vertices, shape, unit).0
@@ -204,7 +175,9 @@ impl Plan {
         specs: &[NetSpec],
         settings: &FaceSettings,
     ) -> Problem<'a> {
-        self.problem(poses, specs, settings)
+        let mut problem = self.problem(poses, specs, settings);
+        problem.loss.normal_weight = settings.refinement_normal_weight;
+        problem
     }
 
     fn problem<'a>(
@@ -240,8 +213,9 @@ impl Plan {
         &self,
         poses: &FacePoses<'_>,
         rig_name: &str,
-        frame: Option<FrameParts>,
+        frame: Option<MotionParts>,
         nets: Vec<NetParts>,
+        bodies: Vec<BodyParts>,
         training: serde_json::Value,
     ) -> FaceParts {
         FaceParts {
@@ -255,6 +229,7 @@ impl Plan {
             mesh: poses.mesh.clone(),
             frame,
             nets,
+            bodies,
             rigid: self.rigid.clone(),
         }
     }
@@ -331,65 +306,6 @@ fn offset_size(poses: &FacePoses<'_>, vertices: &[u32], base: Option<&[Vec3]>) -
     }
     let count = (3 * chosen.len() * vertices.len()).max(1) as f64;
     ((sum / count).sqrt() as f32).max(1e-3)
-}
-
-/// Rigid, still, or for a network.
-fn sort_segments(poses: &FacePoses<'_>, settings: &FaceSettings) -> (Vec<SegmentPlan>, Vec<RigidParts>) {
-    let rest = poses.mesh.positions();
-    let chosen = poses.spread(MOST_POSES);
-    let names = &poses.mesh.segments().names;
-    let tolerance = settings.rigid_mm / 10.0;
-    let members: Vec<Vec<u32>> = (0..names.len()).map(|s| poses.mesh.segments().vertices(s)).collect();
-    let mut segments: Vec<SegmentPlan> = Vec::new();
-    for (name, vertices) in names.iter().zip(&members) {
-        let moves = |v: &u32| {
-            let v = *v as usize;
-            chosen.iter().any(|pose| poses.vertices_of(*pose)[v].distance(rest[v]) > STILL)
-        };
-        let still = !vertices.iter().any(moves);
-        let error = if still { 0.0 } else { rigid::rigidity(poses, vertices) };
-        let kind = match (still, error < tolerance) {
-            (true, _) => SegmentKind::Still,
-            (false, true) => SegmentKind::Rigid,
-            (false, false) => SegmentKind::Network,
-        };
-        segments.push(SegmentPlan {
-            name: name.clone(),
-            vertices: vertices.len(),
-            kind,
-            rigid_mm: error * 10.0,
-            follow_mm: None,
-            inputs: 0,
-            glued: [0, 0],
-            spread_islands: 0,
-        });
-    }
-    // What is rigid but can follow nobody (an eye that looks around, gums inside a mouth) needs a network
-    // after all, and its vertices may then be followed by others: the largest first, since teeth will
-    // follow gums but gums no single tooth.
-    loop {
-        let free = |s: &usize| segments[*s].kind != SegmentKind::Rigid;
-        let candidates: Vec<u32> =
-            (0..names.len()).filter(free).flat_map(|s| members[s].iter().copied()).collect();
-        let mut parts = Vec::new();
-        let mut lost: Option<usize> = None;
-        for segment in 0..names.len() {
-            if segments[segment].kind == SegmentKind::Rigid {
-                let (own, error) =
-                    rigid::follow(poses, &names[segment], &members[segment], &candidates, settings.follows);
-                segments[segment].follow_mm = Some(error * 10.0);
-                if error < tolerance && own.follows.len() >= 3 {
-                    parts.push(own);
-                } else if lost.is_none_or(|largest| members[segment].len() > members[largest].len()) {
-                    lost = Some(segment);
-                }
-            }
-        }
-        match lost {
-            None => return (segments, parts),
-            Some(segment) => segments[segment].kind = SegmentKind::Network,
-        }
-    }
 }
 
 /// Training and validation poses, drawn by the seed.

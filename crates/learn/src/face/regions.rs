@@ -3,7 +3,7 @@
 //! The best that any map can do is estimated by writing vertex offsets into a map (polyharmonic
 //! interpolation with the linear kernel `φ(r) = r`) and reading them back (3.2). Weighted k-means of the
 //! texture coordinates with that error gives centres, the elbow of its cost their number, and vertices
-//! within a square of half the segment's width about a centre form a region.
+//! within a square about a centre form a region.
 
 use super::FacePoses;
 use rayon::prelude::*;
@@ -239,18 +239,30 @@ pub enum Centres {
     Greedy,
 }
 
-/// The regions of a mesh, at most `most`. `widths`: that of every segment in the texture, half of which is
+impl Centres {
+    /// Half the side of a square as a share of its segment's width. Twice as many squares of half the area
+    /// cost less, since their maps can be smaller, and are told apart by twice as many dense layers.
+    fn half_side(self) -> f32 {
+        match self {
+            Self::Means => 0.25,
+            Self::Greedy => 0.17,
+        }
+    }
+}
+
+/// The regions of a mesh, at most `most`. `widths`: that of every segment in the texture, a share of which is
 /// the side of a region's square; the paper takes a quarter of the whole texture, which a face may fill to
 /// any share. Squares are added until they hold a fixed share of the weight, from the number at the elbow on
 /// where there is one.
 pub fn find(points: &[Weighted], most: usize, widths: &[f32], centres: Centres) -> Vec<Region> {
     let whole: f64 = points.iter().map(|p| p.weight).sum();
+    let halves: Vec<f32> = widths.iter().map(|width| centres.half_side() * width).collect();
     let (first, all) = match centres {
         Centres::Means => {
             let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k, widths).1).collect();
             (elbow(&costs), Vec::new())
         }
-        Centres::Greedy => (1, squares(points, most, widths)),
+        Centres::Greedy => (1, squares(points, most, &halves)),
     };
     let mut best = Vec::new();
     for k in first..=most {
@@ -258,7 +270,7 @@ pub fn find(points: &[Weighted], most: usize, widths: &[f32], centres: Centres) 
             Centres::Means => cluster(points, k, widths).0,
             Centres::Greedy => all[..k.min(all.len())].to_vec(),
         };
-        let members = assign(points, &own, widths);
+        let members = assign(points, &own, &halves);
         let held: f64 = members.iter().flat_map(|(_, own)| own.iter().map(|p| p.weight)).sum();
         best = members;
         if held >= COVERAGE * whole {
@@ -278,13 +290,8 @@ const COVERAGE: f64 = 0.9;
 /// Fewer vertices are not worth a network.
 const FEWEST: usize = 4;
 
-/// Half the side of a segment's square.
-fn half_side(segment: usize, widths: &[f32]) -> f32 {
-    0.25 * widths[segment]
-}
-
 /// Centres of squares, each where it holds most of the weight that earlier ones do not.
-fn squares(points: &[Weighted], most: usize, widths: &[f32]) -> Vec<(usize, Vec2)> {
+fn squares(points: &[Weighted], most: usize, halves: &[f32]) -> Vec<(usize, Vec2)> {
     let mut left: Vec<f64> = points.iter().map(|p| p.weight).collect();
     let candidates: Vec<&Weighted> =
         points.iter().step_by(points.len().div_ceil(CANDIDATES).max(1)).collect();
@@ -292,7 +299,7 @@ fn squares(points: &[Weighted], most: usize, widths: &[f32]) -> Vec<(usize, Vec2
     while out.len() < most {
         let holds = |centre: &Weighted, point: &Weighted| {
             point.segment == centre.segment
-                && (point.uv - centre.uv).abs().max_element() <= half_side(centre.segment, widths)
+                && (point.uv - centre.uv).abs().max_element() <= halves[centre.segment]
         };
         let held = |centre: &&Weighted| -> f64 {
             points.iter().zip(&left).filter(|(p, _)| holds(centre, p)).map(|(_, weight)| weight).sum()
@@ -318,13 +325,12 @@ const CANDIDATES: usize = 4000;
 fn assign<'a>(
     points: &'a [Weighted],
     centres: &[(usize, Vec2)],
-    widths: &[f32],
+    halves: &[f32],
 ) -> Vec<((usize, Vec2), Vec<&'a Weighted>)> {
     let mut out: Vec<((usize, Vec2), Vec<&Weighted>)> = centres.iter().map(|c| (*c, Vec::new())).collect();
     for point in points {
         let inside = |(_, (segment, centre)): &(usize, &(usize, Vec2))| {
-            *segment == point.segment
-                && (point.uv - *centre).abs().max_element() <= half_side(*segment, widths)
+            *segment == point.segment && (point.uv - *centre).abs().max_element() <= halves[*segment]
         };
         let nearest = centres.iter().enumerate().filter(inside).min_by(|a, b| {
             let distance = |c: Vec2| c.distance_squared(point.uv);

@@ -267,6 +267,7 @@ mod training {
             coarse: brief(vec![250, 60, 20]),
             refinement: brief(vec![150, 40, 10]),
             most_regions: 3,
+            bodies: false,
             ..FaceSettings::default()
         }
     }
@@ -283,7 +284,8 @@ mod training {
         let mut frame_parts = None;
         if let Some(skull) = settings.frame.then(|| frame::find_skull(&poses)).flatten() {
             let seen = influences.of(&poses, &skull.vertices);
-            let trained = frame::learn(&poses, &skull, seen, 1, |_| true).expect("not stopped");
+            let trained = motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1), 1, |_| true)
+                .expect("not stopped");
             frame::take_away(&mut poses, &trained.parts);
             frame_parts = Some(trained.parts);
         }
@@ -325,7 +327,11 @@ mod training {
             .expect("converges");
             nets.extend(fine.parts());
         }
-        plan.finish(&poses, "small", frame_parts, nets, serde_json::Value::Null)
+        let bodies = segments::learn_bodies(&poses, &plan.bodies, &influences, 1, &|_| true)
+            .expect("not stopped")
+            .into_iter()
+            .map(|(body, _)| body);
+        plan.finish(&poses, "small", frame_parts, nets, bodies.collect(), serde_json::Value::Null)
     }
 
     /// Mean distance on fresh poses, cm: of the twin, of its coarse part, of the rest pose.
@@ -362,6 +368,38 @@ mod training {
         assert!(!inputs.contains(&5), "a control that never moves is no input");
         let [twin, coarse, rest] = errors(&face, one);
         assert!(twin < 0.2 * rest && twin <= coarse * 1.05, "twin {twin}, coarse {coarse}, rest {rest}");
+    }
+
+    #[test]
+    fn a_tooth_has_a_motion_of_its_own_and_leads_what_moves_with_it() {
+        let mut face = small_face(5, 300);
+        let mut parts = face.mesh.clone().into_parts();
+        // Half of the tooth is now a second one, which moves with it.
+        let first = SIDE * SIDE;
+        parts.segments.names.push("neighbour".into());
+        parts.segments.of_vertex[first + 4..].fill(2);
+        face.mesh = parts.build().expect("a valid mesh");
+        let short = Schedule { caps: vec![20, 1, 1], ..Schedule::default() };
+        let settings = FaceSettings { bodies: true, refine: false, coarse: short, ..quick() };
+        let twin = learn(&face, &settings, 1);
+        assert_eq!(twin.bodies.iter().map(|body| body.name.as_str()).collect::<Vec<_>>(), ["tooth"]);
+        assert_eq!(twin.rigid.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["neighbour"]);
+        assert!(twin.rigid[0].follows.iter().all(|v| twin.bodies[0].vertices.contains(v)));
+        let test = small_face(77, 40);
+        let poses = test.poses();
+        let twin = FaceTwin::new(twin, Precision::Half).expect("a valid twin");
+        let mut space = Workspace::new(&twin, 1);
+        let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+        let (mut miss, mut motion) = (0.0, 0.0);
+        for pose in 0..poses.len() {
+            twin.evaluate(poses.controls_of(pose), &mut space, None, &mut out).expect("a valid pose");
+            for vertex in first..out.len() {
+                let truth = poses.vertices_of(pose)[vertex];
+                miss += out[vertex].distance(truth);
+                motion += truth.distance(face.mesh.positions()[vertex]);
+            }
+        }
+        assert!(miss < 0.1 * motion, "{miss} of {motion}");
     }
 
     #[test]
@@ -415,7 +453,8 @@ mod training {
         let skull = frame::find_skull(&poses).expect("the head turns");
         assert!(skull.left_cm < 0.3 * skull.motion_cm, "{skull:?}");
         let influences = Influences::new(&poses, None).expect("enough poses");
-        let trained = frame::learn(&poses, &skull, influences.of(&poses, &skull.vertices), 1, |_| true)
+        let seen = influences.of(&poses, &skull.vertices);
+        let trained = motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1), 1, |_| true)
             .expect("not stopped");
         frame::take_away(&mut poses, &trained.parts);
         let left: f64 = (0..200)

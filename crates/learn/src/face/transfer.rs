@@ -7,7 +7,7 @@
 
 use super::FaceLearnError;
 use understudy_core::{Mesh, Vec2, Vec3};
-use understudy_runtime::face::{FaceParts, MapParts, NetParts, RigidParts, Stage};
+use understudy_runtime::face::{BodyParts, FaceParts, MapParts, NetParts, RigidParts, Stage};
 
 /// A vertex farther than this from all triangles, in units of the texture's width, has no counterpart.
 const FAR: f32 = 0.02;
@@ -58,11 +58,21 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     }
     let mut rigid: Vec<RigidParts> = twin.rigid.clone();
     rigid.iter_mut().for_each(|segment| segment.vertices.clear());
+    let mut body_of = vec![None; count];
+    for (index, body) in twin.bodies.iter().enumerate() {
+        body.vertices.iter().for_each(|v| body_of[*v as usize] = Some(index));
+    }
+    let mut bodies: Vec<BodyParts> = twin.bodies.clone();
+    bodies.iter_mut().for_each(|body| body.vertices.clear());
     let mut nets: Vec<NetParts> = twin.nets.iter().map(emptied).collect();
     let owners = [Stage::Coarse, Stage::Refinement].map(|stage| owners(twin, stage));
     for (vertex, spot) in (0u32..).zip(&spots) {
         if let Some(segment) = spot.heaviest(|v| rigid_of[v]) {
             rigid[segment].vertices.push(vertex);
+            continue;
+        }
+        if let Some(body) = spot.heaviest(|v| body_of[v]) {
+            bodies[body].vertices.push(vertex);
             continue;
         }
         for owners in &owners {
@@ -78,17 +88,22 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
         }
     }
     for (segment, old) in rigid.iter_mut().zip(&twin.rigid) {
-        segment.follows = followers(twin, &owners[0], &nets, &uvs, old)
+        let fellows = |vertex: usize| match owners[0][vertex] {
+            Some((net, _)) => Some(&nets[net].vertices[..]),
+            None => body_of[vertex].map(|body| &bodies[body].vertices[..]),
+        };
+        segment.follows = followers(twin, fellows, &uvs, old)
             .ok_or_else(|| fail(format!("'{}' finds nobody to follow on the new mesh", old.name)))?;
     }
     rigid.retain(|segment| !segment.vertices.is_empty());
     nets.retain(|net| !net.vertices.is_empty());
+    bodies.retain(|body| !body.vertices.is_empty());
     let mut header = twin.header.clone();
     header.topology_hash = mesh.topology_hash();
     if let Some(training) = header.training.as_object_mut() {
         training.insert("transferred_from".into(), format!("{:016x}", twin.header.topology_hash).into());
     }
-    let parts = FaceParts { header, mesh: mesh.clone(), frame: twin.frame.clone(), nets, rigid };
+    let parts = FaceParts { header, mesh: mesh.clone(), frame: twin.frame.clone(), nets, bodies, rigid };
     Ok(Transferred { parts, outside, spots })
 }
 
@@ -109,12 +124,11 @@ fn owners(twin: &FaceParts, stage: Stage) -> Vec<Option<(usize, usize)>> {
     out
 }
 
-/// For each vertex that a rigid segment followed, the new vertex of the same network that lies nearest in
-/// the texture. `None` where fewer than three are left.
-fn followers(
+/// For each vertex that a rigid segment followed, the new vertex of the same network or body that lies
+/// nearest in the texture: one of its `fellows`. `None` where fewer than three are left.
+fn followers<'a>(
     twin: &FaceParts,
-    owners: &[Option<(usize, usize)>],
-    nets: &[NetParts],
+    fellows: impl Fn(usize) -> Option<&'a [u32]>,
     uvs: &[Vec2],
     old: &RigidParts,
 ) -> Option<Vec<u32>> {
@@ -122,8 +136,7 @@ fn followers(
     let mut out: Vec<u32> = Vec::new();
     for &vertex in &old.follows {
         let at = old_uvs[vertex as usize];
-        let (net, _) = owners[vertex as usize]?;
-        let free = nets[net].vertices.iter().filter(|v| !out.contains(v));
+        let free = fellows(vertex as usize)?.iter().filter(|v| !out.contains(v));
         let distance = |v: &u32| uvs[*v as usize].distance_squared(at);
         if let Some(next) = free.min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b))) {
             out.push(*next);
@@ -282,6 +295,7 @@ fn nearest(at: Vec2, corners: &[Vec2; 3]) -> ([f32; 3], f32) {
 #[cfg(test)]
 mod tests {
     use super::super::net::NetKind;
+    use super::super::segments::learn_bodies;
     use super::super::tests::small_face;
     use super::super::train::Train;
     use super::super::trainer::Trainer;
@@ -292,16 +306,18 @@ mod tests {
     use understudy_runtime::face::{FaceTwin, Workspace};
 
     /// A twin with random weights: what it draws does not matter, where it is sampled does.
-    fn twin() -> (super::super::tests::SmallFace, FaceParts) {
+    fn twin(bodies: bool) -> (super::super::tests::SmallFace, FaceParts) {
         let face = small_face(2, 30);
         let poses = face.poses();
-        let settings = FaceSettings { hidden: 8, ..FaceSettings::default() };
+        let settings = FaceSettings { hidden: 8, bodies, ..FaceSettings::default() };
         let influences = Influences::new(&poses, None).expect("enough poses");
         let plan = Plan::new(&poses, &influences, &settings).expect("something moves");
         assert!(matches!(plan.coarse[0].kind, NetKind::Map { .. }));
         let problem = plan.coarse_problem(&poses, &settings);
         let trainer = Trainer::new(problem, plan.coarse.clone(), 8, 8, 1, 1).expect("threads start");
-        let parts = plan.finish(&poses, "small", None, trainer.parts(), serde_json::json!({}));
+        let bodies = learn_bodies(&poses, &plan.bodies, &influences, 1, &|_| true).expect("not stopped");
+        let bodies = bodies.into_iter().map(|(body, _)| body).collect();
+        let parts = plan.finish(&poses, "small", None, trainer.parts(), bodies, serde_json::json!({}));
         (face, parts)
     }
 
@@ -315,22 +331,26 @@ mod tests {
 
     #[test]
     fn on_its_own_mesh_nothing_changes() {
-        let (face, parts) = twin();
-        let same = transfer(&parts, &face.mesh).expect("the same texture");
-        assert_eq!(same.outside, 0);
-        let rest = face.mesh.positions();
-        let farthest = rest.iter().zip(&same.spots).map(|(at, spot)| spot.on(rest).distance(*at));
-        let farthest = farthest.fold(0.0, f32::max);
-        assert!(farthest < 1e-4, "{farthest}");
-        assert!(same.parts.rigid[0].vertices == parts.rigid[0].vertices);
-        for (a, b) in pose(parts).iter().zip(&pose(same.parts)) {
-            assert!(a.distance(*b) < 1e-4, "{a} {b}");
+        for bodies in [false, true] {
+            let (face, parts) = twin(bodies);
+            let same = transfer(&parts, &face.mesh).expect("the same texture");
+            assert_eq!(same.outside, 0);
+            let rest = face.mesh.positions();
+            let farthest = rest.iter().zip(&same.spots).map(|(at, spot)| spot.on(rest).distance(*at));
+            let farthest = farthest.fold(0.0, f32::max);
+            assert!(farthest < 1e-4, "{farthest}");
+            assert_eq!((parts.rigid.len(), parts.bodies.len()), if bodies { (0, 1) } else { (1, 0) });
+            assert!(same.parts.rigid.iter().zip(&parts.rigid).all(|(a, b)| a.vertices == b.vertices));
+            assert!(same.parts.bodies == parts.bodies);
+            for (a, b) in pose(parts).iter().zip(&pose(same.parts)) {
+                assert!(a.distance(*b) < 1e-4, "{a} {b}");
+            }
         }
     }
 
     #[test]
     fn on_a_finer_mesh_old_vertices_move_as_before() {
-        let (face, parts) = twin();
+        let (face, parts) = twin(false);
         let mesh = &face.mesh;
         // Every face becomes triangles around a new vertex in its middle.
         let mut fine = MeshParts {
@@ -366,7 +386,7 @@ mod tests {
 
     #[test]
     fn other_textures_and_dense_twins_are_refused() {
-        let (face, parts) = twin();
+        let (face, parts) = twin(true);
         let mut other = face.mesh.clone().into_parts();
         other.uvs.iter_mut().for_each(|uv| *uv += Vec2::splat(3.0));
         let other = other.build().expect("a valid mesh");

@@ -1,6 +1,6 @@
 //! Everything about the parts of a face twin that could be wrong, checked once.
 
-use super::{DenseParts, FaceError, FaceParts, NetParts, Stage};
+use super::{DenseParts, FaceError, FaceParts, MotionParts, NetParts, Stage};
 
 /// Fails with the first thing that is wrong.
 pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
@@ -22,10 +22,20 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
     for segment in &parts.rigid {
         claim(&mut rigid, &segment.vertices, &segment.name, "rigid segments")?;
     }
+    let mut bodies = vec![false; vertices];
+    for body in &parts.bodies {
+        claim(&mut bodies, &body.vertices, &body.name, "bodies")?;
+        check_motion(&body.name, &body.motion, controls)?;
+    }
     for vertex in 0..vertices {
-        if rigid[vertex] && (covers[0][vertex] || covers[1][vertex]) {
-            return Err(FaceError::Cover { vertex, what: "parts: a rigid segment and a network" });
-        }
+        let drawn = covers[0][vertex] || covers[1][vertex];
+        let what = match (drawn, rigid[vertex], bodies[vertex]) {
+            (true, true, _) => "parts: a rigid segment and a network",
+            (true, _, true) => "parts: a body and a network",
+            (_, true, true) => "parts: a rigid segment and a body",
+            _ => continue,
+        };
+        return Err(FaceError::Cover { vertex, what });
     }
     for (index, segment) in parts.rigid.iter().enumerate() {
         for &vertex in &segment.follows {
@@ -42,11 +52,15 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
         }
     }
     if let Some(frame) = &parts.frame {
-        check_inputs("frame", &frame.inputs, &frame.mean, &frame.scale, controls)?;
-        check_chain("frame", &frame.layers, frame.inputs.len(), 6)?;
-        check_finite("frame: pivot", &frame.pivot.to_array())?;
+        check_motion("frame", frame, controls)?;
     }
     Ok(())
+}
+
+fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), FaceError> {
+    check_inputs(name, &motion.inputs, &motion.mean, &motion.scale, controls)?;
+    check_chain(name, &motion.layers, motion.inputs.len(), 6)?;
+    check_finite(&format!("{name}: pivot"), &motion.pivot.to_array())
 }
 
 fn count(what: String, got: usize, want: usize) -> Result<(), FaceError> {

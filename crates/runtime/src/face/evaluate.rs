@@ -1,8 +1,8 @@
-//! Evaluation of a face twin without allocating: networks on one thread or several, then rigid segments,
-//! then the head's motion.
+//! Evaluation of a face twin without allocating: networks on one thread or several, then bodies and rigid
+//! segments, then the head's motion.
 
 use super::drawing::{DrawingShape, Images, map_stride};
-use super::frame::{Motion, see};
+use super::motion::{Motion, see};
 use super::rigid::RigidFit;
 use super::stencil::reference::leaky;
 use super::{FaceError, FaceTwin, LEAK, Stage, sample};
@@ -15,7 +15,8 @@ use understudy_core::Vec3;
 pub struct Workspace {
     kernel: Kernel,
     shares: Vec<Mutex<Share>>,
-    frame: [Vec<f32>; 2],
+    /// For networks of motions.
+    buffers: [Vec<f32>; 2],
     /// Points that a rigid segment follows: at rest and now.
     followed: [Vec<Vec3>; 2],
     normals: Vec<Vec3>,
@@ -57,13 +58,13 @@ impl Workspace {
             lightest.1.push(net);
         }
         let shares = shares.into_iter().map(|(_, nets)| Mutex::new(Share::new(twin, nets))).collect();
-        let frame_len = twin.frame.as_ref().map_or(0, |frame| frame.buffer_len());
+        let widest = twin.frame.iter().chain(&twin.bodies).map(|net| net.buffer_len()).max().unwrap_or(0);
         let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
         let normals = if twin.with_normals { twin.vertex_count() } else { 0 };
         Self {
             kernel: Kernel::detect(),
             shares,
-            frame: [vec![0.0; frame_len], vec![0.0; frame_len]],
+            buffers: [vec![0.0; widest], vec![0.0; widest]],
             followed: [vec![Vec3::ZERO; most], vec![Vec3::ZERO; most]],
             normals: vec![Vec3::ZERO; normals],
             motion: Motion::STILL,
@@ -87,7 +88,7 @@ impl FaceTwin {
         out: &mut [Vec3],
     ) -> Result<(), FaceError> {
         self.check_pose(controls, out.len())?;
-        let Workspace { kernel, shares, frame, followed, normals, motion } = workspace;
+        let Workspace { kernel, shares, buffers, followed, normals, motion } = workspace;
         let (kernel, shares) = (*kernel, &*shares);
         let job = |task: usize| {
             let mut share = shares[task].lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,9 +110,10 @@ impl FaceTwin {
                 }
             }
         }
+        self.move_bodies(kernel, controls, buffers, out, normals);
         self.move_rigid(followed, out, normals);
         *motion = match (&self.frame, &self.parts.frame) {
-            (Some(net), Some(parts)) => net.evaluate(kernel, parts, controls, frame),
+            (Some(net), Some(parts)) => net.evaluate(kernel, parts, controls, buffers),
             _ => Motion::STILL,
         };
         if self.frame.is_some() {
@@ -157,6 +159,28 @@ impl FaceTwin {
         match controls.iter().position(|c| !c.is_finite()) {
             Some(index) => Err(FaceError::NonFinite { what: "controls of the pose".into(), index }),
             None => Ok(()),
+        }
+    }
+
+    fn move_bodies(
+        &self,
+        kernel: Kernel,
+        controls: &[f32],
+        buffers: &mut [Vec<f32>; 2],
+        out: &mut [Vec3],
+        normals: &mut [Vec3],
+    ) {
+        let rest = self.parts.mesh.positions();
+        for (net, body) in self.bodies.iter().zip(&self.parts.bodies) {
+            let motion = net.evaluate(kernel, &body.motion, controls, buffers);
+            let (carry, rotation) = (motion.carry(), motion.rotation.as_mat3());
+            for &vertex in &body.vertices {
+                let vertex = vertex as usize;
+                out[vertex] = carry(rest[vertex]);
+                if self.with_normals {
+                    normals[vertex] = rotation * self.rest_normals[vertex];
+                }
+            }
         }
     }
 

@@ -1,15 +1,17 @@
 //! The file of a face twin, inside the [`crate::container`] of all twins.
 //!
 //! Metadata: `method` is `face`, `header` is [`FaceHeader`] as JSON, `structure` lists networks, rigid
-//! segments, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
+//! segments, bodies, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
 //! (the largest u32 stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
 //! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
 //! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32) and
-//! `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network, `frame.pivot`.
+//! `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network,
+//! `frame.pivot`; `body.b.vertices` and `body.b.*` like the frame.
 
 use super::drawing::DrawingShape;
 use super::{
-    DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, FrameParts, MapParts, NetParts, RigidParts, Stage,
+    BodyParts, DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, MapParts, MotionParts, NetParts,
+    RigidParts, Stage,
 };
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
@@ -30,6 +32,16 @@ struct Structure {
     rigid: Vec<String>,
     /// Layers of the frame network.
     frame: Option<usize>,
+    /// Files from before there were bodies have none.
+    #[serde(default)]
+    bodies: Vec<BodyHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodyHeader {
+    name: String,
+    layers: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,6 +86,14 @@ impl Writer {
         }
     }
 
+    fn motion(&mut self, name: &str, motion: &MotionParts) {
+        self.row(format!("{name}.pivot"), &motion.pivot.to_array());
+        self.list(format!("{name}.inputs"), &motion.inputs);
+        self.row(format!("{name}.mean"), &motion.mean);
+        self.row(format!("{name}.scale"), &motion.scale);
+        self.layers(name, &motion.layers);
+    }
+
     fn mesh(&mut self, mesh: &Mesh) {
         let positions = mesh.positions().iter().flat_map(|v| v.to_array());
         self.push("mesh.positions".into(), Array::floats(&[mesh.vertex_count(), 3], positions));
@@ -114,17 +134,22 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, File
         writer.list(format!("rigid.{index}.follows"), &segment.follows);
     }
     if let Some(frame) = &parts.frame {
-        writer.row("frame.pivot".into(), &frame.pivot.to_array());
-        writer.list("frame.inputs".into(), &frame.inputs);
-        writer.row("frame.mean".into(), &frame.mean);
-        writer.row("frame.scale".into(), &frame.scale);
-        writer.layers("frame", &frame.layers);
+        writer.motion("frame", frame);
+    }
+    for (index, body) in parts.bodies.iter().enumerate() {
+        writer.list(format!("body.{index}.vertices"), &body.vertices);
+        writer.motion(&format!("body.{index}"), &body.motion);
     }
     let structure = Structure {
         segments: parts.mesh.segments().names.clone(),
         nets,
         rigid: parts.rigid.iter().map(|segment| segment.name.clone()).collect(),
         frame: parts.frame.as_ref().map(|frame| frame.layers.len()),
+        bodies: parts
+            .bodies
+            .iter()
+            .map(|body| BodyHeader { name: body.name.clone(), layers: body.motion.layers.len() })
+            .collect(),
     };
     let json = |error: serde_json::Error| FileError::Kind(error.to_string());
     let header = serde_json::to_string(&parts.header).map_err(json)?;
@@ -168,18 +193,38 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
     }
     let frame = match structure.frame {
         None => None,
-        Some(count) => {
-            let pivot = file.floats("frame.pivot", Some(3))?;
-            Some(FrameParts {
-                pivot: Vec3::new(pivot[0], pivot[1], pivot[2]),
-                inputs: file.integers("frame.inputs")?,
-                mean: file.floats("frame.mean", None)?,
-                scale: file.floats("frame.scale", None)?,
-                layers: layers(&file, "frame", count, &mut precision)?,
-            })
-        }
+        Some(count) => Some(motion(&file, "frame", count, &mut precision)?),
     };
-    Ok(FaceTwin::new(FaceParts { header, mesh, frame, nets, rigid }, precision)?)
+    let mut bodies = Vec::new();
+    for (index, body) in structure.bodies.into_iter().enumerate() {
+        let name = format!("body.{index}");
+        bodies.push(BodyParts {
+            name: body.name,
+            vertices: file.integers(&format!("{name}.vertices"))?,
+            motion: motion(&file, &name, body.layers, &mut precision)?,
+        });
+    }
+    Ok(FaceTwin::new(FaceParts { header, mesh, frame, nets, bodies, rigid }, precision)?)
+}
+
+fn motion(
+    file: &Opened<'_>,
+    name: &str,
+    count: usize,
+    precision: &mut Precision,
+) -> Result<MotionParts, FileError> {
+    let pivot = file.floats(&format!("{name}.pivot"), Some(3))?;
+    let [x, y, z] = pivot[..] else {
+        let problem = format!("{} numbers instead of 3", pivot.len());
+        return Err(FileError::Tensor { name: format!("{name}.pivot"), problem });
+    };
+    Ok(MotionParts {
+        pivot: Vec3::new(x, y, z),
+        inputs: file.integers(&format!("{name}.inputs"))?,
+        mean: file.floats(&format!("{name}.mean"), None)?,
+        scale: file.floats(&format!("{name}.scale"), None)?,
+        layers: layers(file, name, count, precision)?,
+    })
 }
 
 fn layers(

@@ -2,9 +2,9 @@
 //! Inverse kinematics and capture walk along it.
 
 use super::drawing::{Drawing, Images};
-use super::frame::{Motion, see};
+use super::motion::{Motion, MotionNet, see};
 use super::stencil::reference::leaky;
-use super::{DenseParts, FaceError, FaceTwin, LEAK, sample};
+use super::{DenseParts, FaceError, FaceTwin, LEAK, MotionParts, sample};
 use crate::dense::{Activation, Kernel, Layer};
 use understudy_core::{DMat3, DVec3, Vec3};
 
@@ -14,6 +14,7 @@ pub struct GradientSpace {
     nets: Vec<NetTape>,
     frame: Option<Chain>,
     motion: Motion,
+    bodies: Vec<(Chain, Motion)>,
     followed: [Vec<Vec3>; 2],
     by_followed: Vec<DVec3>,
     /// Vertices before the head's motion, and derivatives by them.
@@ -90,6 +91,27 @@ impl Chain {
         }
     }
 
+    /// The motion that a network of six numbers gives.
+    fn motion(&mut self, kernel: Kernel, net: &MotionNet, parts: &MotionParts, controls: &[f32]) -> Motion {
+        see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut self.outputs[0]);
+        self.forward(kernel, &net.layers, Between::Tanh);
+        Motion::new(self.outputs.last().expect("inputs at least"), parts.pivot)
+    }
+
+    /// From derivatives by the six numbers to those by controls, which are added to.
+    fn backward_motion(
+        &mut self,
+        kernel: Kernel,
+        parts: &MotionParts,
+        six: [f64; 6],
+        by_controls: &mut [f32],
+    ) {
+        let last = self.slopes.last_mut().expect("inputs at least");
+        last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
+        self.backward(kernel, Between::Tanh);
+        spread(&self.slopes[0], &parts.inputs, &parts.scale, by_controls);
+    }
+
     /// From the last of `slopes` (before its rectifier, where it has one) to the first.
     fn backward(&mut self, kernel: Kernel, between: Between) {
         for index in (0..self.transposed.len()).rev() {
@@ -130,6 +152,10 @@ impl GradientSpace {
             Some(parts) => Some(Chain::new(twin, "frame", &parts.layers, parts.inputs.len())?),
             None => None,
         };
+        let body = |body: &super::BodyParts| {
+            let chain = Chain::new(twin, &body.name, &body.motion.layers, body.motion.inputs.len())?;
+            Ok((chain, Motion::STILL))
+        };
         let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
         let points = || vec![Vec3::ZERO; most];
         Ok(Self {
@@ -137,6 +163,7 @@ impl GradientSpace {
             nets: twin.nets.iter().zip(&twin.parts.nets).map(net).collect::<Result<_, FaceError>>()?,
             frame,
             motion: Motion::STILL,
+            bodies: twin.parts.bodies.iter().map(body).collect::<Result<_, FaceError>>()?,
             followed: [points(), points()],
             by_followed: vec![DVec3::ZERO; most],
             local: vec![Vec3::ZERO; twin.vertex_count()],
@@ -179,15 +206,20 @@ impl FaceTwin {
                 out[*vertex as usize] += *offset;
             }
         }
+        for ((net, body), (chain, motion)) in
+            self.bodies.iter().zip(&self.parts.bodies).zip(&mut space.bodies)
+        {
+            *motion = chain.motion(kernel, net, &body.motion, controls);
+            let carry = motion.carry();
+            body.vertices.iter().for_each(|v| out[*v as usize] = carry(rest[*v as usize]));
+        }
         for segment in &self.parts.rigid {
             let fit = self.fit(segment, &mut space.followed, out);
             segment.vertices.iter().for_each(|v| out[*v as usize] = fit.apply(rest[*v as usize]));
         }
         space.local.copy_from_slice(out);
         if let (Some(net), Some(parts), Some(chain)) = (&self.frame, &self.parts.frame, &mut space.frame) {
-            see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut chain.outputs[0]);
-            chain.forward(kernel, &net.layers, Between::Tanh);
-            space.motion = Motion::new(chain.outputs.last().expect("inputs at least"), parts.pivot);
+            space.motion = chain.motion(kernel, net, parts, controls);
             space.motion.apply(out);
         }
         Ok(())
@@ -209,15 +241,18 @@ impl FaceTwin {
         let kernel = space.kernel;
         space.slopes.copy_from_slice(by_vertices);
         if let (Some(parts), Some(chain)) = (&self.parts.frame, &mut space.frame) {
-            let six = space.motion.backward(&space.local, by_vertices);
-            let last = chain.slopes.last_mut().expect("inputs at least");
-            last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
-            chain.backward(kernel, Between::Tanh);
-            spread(&chain.slopes[0], &parts.inputs, &parts.scale, by_controls);
+            let pairs = space.local.iter().copied().zip(by_vertices.iter().copied());
+            chain.backward_motion(kernel, parts, space.motion.backward(pairs), by_controls);
             let back = space.motion.rotation.transpose().as_mat3();
             space.slopes.iter_mut().for_each(|slope| *slope = back * *slope);
         }
         self.backward_rigid(space);
+        let rest = self.parts.mesh.positions();
+        for (body, (chain, motion)) in self.parts.bodies.iter().zip(&mut space.bodies) {
+            let pair = |v: &u32| (rest[*v as usize], space.slopes[*v as usize]);
+            let six = motion.backward(body.vertices.iter().map(pair));
+            chain.backward_motion(kernel, &body.motion, six, by_controls);
+        }
         for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
             for (slope, vertex) in tape.slopes.iter_mut().zip(&parts.vertices) {
                 *slope = space.slopes[*vertex as usize];

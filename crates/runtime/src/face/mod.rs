@@ -1,8 +1,8 @@
 //! The face twin (METHODS M2): small networks draw maps of offsets in texture space, vertices sample them.
 //!
 //! `V(p) = F(p) · (V⁰ + Σ sample(map(p), U))`: a coarse network a segment draws 32×32 pixels, refinement
-//! networks draw 64×64 for crowded regions, rigid segments follow ten vertices each, and where the whole
-//! head moves a small network gives its frame `F` (our addition). Start at [`FaceTwin::new`] and
+//! networks draw 64×64 for crowded regions, rigid segments follow ten vertices each. Ours: where
+//! the whole head moves a small network gives its frame `F`, and a body like an eye has one of its own. Start at [`FaceTwin::new`] and
 //! [`FaceTwin::evaluate`]; the derivative by the controls is [`FaceTwin::backward`], the file format is in
 //! [`mod@file`].
 
@@ -10,8 +10,8 @@ mod check;
 pub mod drawing;
 mod evaluate;
 pub mod file;
-pub mod frame;
 mod gradient;
+pub mod motion;
 mod point;
 pub mod rigid;
 pub mod sample;
@@ -22,6 +22,7 @@ pub use gradient::GradientSpace;
 
 use crate::dense::{Layer, LayerError, Precision};
 use drawing::{Drawing, DrawingShape};
+use motion::MotionNet;
 use sample::Look;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -180,9 +181,20 @@ pub struct RigidParts {
     pub follows: Vec<u32>,
 }
 
-/// The motion of the whole head as a small network: a rotation vector and a translation.
+/// A segment that moves rigidly by a motion of its own, inside the head's: an eye, gums.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FrameParts {
+pub struct BodyParts {
+    /// The segment.
+    pub name: String,
+    /// Which vertices.
+    pub vertices: Vec<u32>,
+    /// How they move.
+    pub motion: MotionParts,
+}
+
+/// A rigid motion as a small network: a rotation vector and a translation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MotionParts {
     /// The point about which it turns, cm.
     pub pivot: Vec3,
     /// The controls that it sees.
@@ -203,10 +215,12 @@ pub struct FaceParts {
     /// The rest mesh: positions, faces, texture coordinates, segments.
     pub mesh: Mesh,
     /// The motion of the whole head, where it has one.
-    pub frame: Option<FrameParts>,
+    pub frame: Option<MotionParts>,
     /// A vertex belongs to at most one network of each stage; one in none stays where it rests.
     pub nets: Vec<NetParts>,
-    /// Vertices of rigid segments belong to no network.
+    /// Vertices of bodies belong to no network.
+    pub bodies: Vec<BodyParts>,
+    /// Vertices of rigid segments belong to no network and no body.
     pub rigid: Vec<RigidParts>,
 }
 
@@ -216,7 +230,8 @@ pub struct FaceTwin {
     parts: FaceParts,
     precision: Precision,
     nets: Vec<Net>,
-    frame: Option<frame::Frame>,
+    frame: Option<MotionNet>,
+    bodies: Vec<MotionNet>,
     rest_normals: Vec<Vec3>,
     /// Whether the maps carry normals.
     with_normals: bool,
@@ -235,15 +250,17 @@ impl FaceTwin {
         check::parts(&parts)?;
         let nets = parts.nets.iter().map(|net| Net::new(net, precision)).collect::<Result<Vec<_>, _>>()?;
         let frame = match &parts.frame {
-            Some(frame) => Some(frame::Frame::new(frame, precision)?),
+            Some(frame) => Some(MotionNet::new("frame", frame, precision)?),
             None => None,
         };
+        let body = |body: &BodyParts| MotionNet::new(&body.name, &body.motion, precision);
+        let bodies = parts.bodies.iter().map(body).collect::<Result<Vec<_>, _>>()?;
         let with_normals = parts.nets.iter().filter_map(|net| net.map.as_ref()).any(|m| m.shape.outputs == 6);
         let rest_normals = match with_normals {
             true => understudy_core::normals::vertex_normals(parts.mesh.faces(), parts.mesh.positions()),
             false => Vec::new(),
         };
-        Ok(Self { parts, precision, nets, frame, rest_normals, with_normals })
+        Ok(Self { parts, precision, nets, frame, bodies, rest_normals, with_normals })
     }
 
     /// What it is.
@@ -278,13 +295,17 @@ impl FaceTwin {
 
     /// Multiply-adds of all networks for one pose, pixels that nobody sees left out.
     pub fn multiply_adds(&self) -> usize {
-        self.nets.iter().map(Net::multiply_adds).sum()
+        let motions = self.frame.iter().chain(&self.bodies).flat_map(|net| &net.layers);
+        self.nets.iter().map(Net::multiply_adds).sum::<usize>()
+            + motions.map(|l| l.rows() * l.columns()).sum::<usize>()
     }
 
     /// Bytes of packed weights.
     pub fn network_bytes(&self) -> usize {
         let drawing = |net: &Net| net.map.as_ref().map_or(0, |(d, _)| d.shape().parameter_count() * 4);
-        self.nets.iter().map(|net| net.layers.iter().map(Layer::bytes).sum::<usize>() + drawing(net)).sum()
+        let motions = self.frame.iter().chain(&self.bodies).flat_map(|net| &net.layers);
+        let layers = self.nets.iter().flat_map(|net| &net.layers).chain(motions);
+        layers.map(Layer::bytes).sum::<usize>() + self.nets.iter().map(drawing).sum::<usize>()
     }
 }
 

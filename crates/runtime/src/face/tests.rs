@@ -75,10 +75,21 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
     }
     let rigid = vec![RigidParts {
         name: "tooth".into(),
-        vertices: (24..36).collect(),
-        follows: vec![12, 13, 15, 18, 2, 20, 21, 22, 9, 10],
+        vertices: (24..30).collect(),
+        follows: vec![12, 13, 15, 18, 2, 30, 33, 22, 9, 10],
     }];
-    let frame = FrameParts {
+    let bodies = vec![BodyParts {
+        name: "eye".into(),
+        vertices: (30..36).collect(),
+        motion: MotionParts {
+            pivot: Vec3::new(-1.0, 2.0, 1.0),
+            inputs: vec![0, 1, 2],
+            mean: vec![0.3, 0.0, -0.1],
+            scale: vec![0.8, 0.6, 1.0],
+            layers: vec![dense(&mut random, 7, 3), dense(&mut random, 6, 7)],
+        },
+    }];
+    let frame = MotionParts {
         pivot: Vec3::new(2.0, 1.0, -3.0),
         inputs: vec![1, 4],
         mean: vec![0.1, -0.2],
@@ -97,6 +108,7 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
         mesh: mesh.build().expect("a valid mesh"),
         frame: Some(frame),
         nets,
+        bodies,
         rigid,
     }
 }
@@ -197,6 +209,18 @@ fn slow(parts: &FaceParts, controls: &[f64]) -> Vec<DVec3> {
             };
         }
     }
+    let motion = |parts: &MotionParts| {
+        let last = parts.layers.len() - 1;
+        let tanh = |layer: usize, x: f64| if layer < last { x.tanh() } else { x };
+        let six = run(&parts.layers, inputs(&parts.inputs, &parts.mean, &parts.scale), &tanh);
+        let turn = understudy_core::DQuat::from_scaled_axis(DVec3::from_slice(&six));
+        let (pivot, shift) = (parts.pivot.as_dvec3(), DVec3::from_slice(&six[3..]));
+        move |p: DVec3| turn * (p - pivot) + pivot + shift
+    };
+    for body in &parts.bodies {
+        let carry = motion(&body.motion);
+        body.vertices.iter().for_each(|v| out[*v as usize] = carry(rest[*v as usize]));
+    }
     for segment in &parts.rigid {
         let count = segment.follows.len() as f64;
         let from = segment.follows.iter().map(|v| rest[*v as usize]).sum::<DVec3>() / count;
@@ -210,12 +234,8 @@ fn slow(parts: &FaceParts, controls: &[f64]) -> Vec<DVec3> {
         segment.vertices.iter().for_each(|v| out[*v as usize] = rotation * (rest[*v as usize] - from) + to);
     }
     if let Some(frame) = &parts.frame {
-        let last = frame.layers.len() - 1;
-        let tanh = |layer: usize, x: f64| if layer < last { x.tanh() } else { x };
-        let six = run(&frame.layers, inputs(&frame.inputs, &frame.mean, &frame.scale), &tanh);
-        let turn = understudy_core::DQuat::from_scaled_axis(DVec3::from_slice(&six));
-        let (pivot, shift) = (frame.pivot.as_dvec3(), DVec3::from_slice(&six[3..]));
-        out.iter_mut().for_each(|p| *p = turn * (*p - pivot) + pivot + shift);
+        let carry = motion(frame);
+        out.iter_mut().for_each(|p| *p = carry(*p));
     }
     out
 }
@@ -261,8 +281,8 @@ fn rigid_segments_keep_their_shape_and_coarse_leaves_refinement_out() {
     twin.evaluate(&pose(1), &mut coarse, None, &mut b).expect("a valid pose");
     assert!(a[3].distance(b[3]) > 1e-3 && a[6].distance(b[6]) < 1e-5);
     let rest = parts.mesh.positions();
-    for i in 24..36 {
-        for j in 24..36 {
+    for (i, group) in (24..30).map(|i| (i, 24..30)).chain((30..36).map(|i| (i, 30..36))) {
+        for j in group {
             let (now, before) = (a[i].distance(a[j]), rest[i].distance(rest[j]));
             assert!((now - before).abs() < 1e-4, "{i} {j}: {now} {before}");
         }
@@ -352,6 +372,12 @@ fn bad_parts_poses_and_files_are_named() {
     assert!(matches!(fails(&|p| p.nets[1].dense[0].weights[2] = f32::NAN), FaceError::Layer { .. }));
     assert!(matches!(fails(&|p| p.rigid[0].follows[0] = 25), FaceError::FollowsRigid { .. }));
     assert!(matches!(fails(&|p| p.rigid[0].follows[0] = 999), FaceError::Index { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].vertices[0] = 29), FaceError::Cover { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].vertices[0] = 3), FaceError::Cover { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].vertices[0] = 31), FaceError::Cover { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].motion.inputs[0] = 99), FaceError::Index { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].motion.layers[1].bias.truncate(5)), FaceError::Count { .. }));
+    assert!(matches!(fails(&|p| p.bodies[0].motion.pivot.y = f32::NAN), FaceError::NonFinite { .. }));
     let map = |p: &mut FaceParts, change: &dyn Fn(&mut MapParts)| {
         change(p.nets[0].map.as_mut().expect("draws a map"));
     };

@@ -65,7 +65,8 @@ fn best_width(rows: &Rows) -> usize {
         // Numbers that are gathered here, and pieces that are written and gathered again.
         pieces * width + if longest > width { 3 * pieces } else { 0 }
     };
-    (1..=WIDEST.min(longest)).min_by_key(|width| cost(*width)).unwrap_or(1)
+    // Pieces of one entry would make no row shorter.
+    (2.min(longest)..=WIDEST.min(longest)).min_by_key(|width| cost(*width)).unwrap_or(1)
 }
 
 impl<B: Backend> Level<B> {

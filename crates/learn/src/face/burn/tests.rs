@@ -184,4 +184,7 @@ fn sparse_products_are_sums_over_their_entries() {
     check(&rows, &x, 90);
     let turned = transposed(&rows, 90);
     check(&turned, &x[..2 * 3 * 7], 7);
+    // Nearly all rows short: pieces must still be longer than one entry.
+    let rows: Vec<_> = (0..200).map(|index| row(if index == 70 { 3 } else { 1 })).collect();
+    check(&rows, &x, 90);
 }

@@ -1,13 +1,13 @@
-//! The motion of the whole head, learned apart from the face: networks that draw maps then see a head that
-//! holds still. A rotation vector and a translation from a small network, and their derivative.
+//! Rigid motions told by small networks: that of the whole head, so that networks that draw maps see a head
+//! that holds still, and those of eyes and gums. A rotation vector and a translation, and their derivative.
 
-use super::{FaceError, FrameParts, pack_dense};
+use super::{FaceError, MotionParts, pack_dense};
 use crate::dense::{Kernel, Layer, Precision};
 use understudy_core::{DMat3, DQuat, DVec3, Vec3};
 
-/// A packed frame network.
+/// The packed network of a motion.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct MotionNet {
     pub(super) layers: Vec<Layer>,
 }
 
@@ -37,11 +37,17 @@ impl Motion {
         Self { rotation, turn, shift, pivot: pivot.as_dvec3() }
     }
 
-    /// Moves points.
-    pub fn apply(&self, points: &mut [Vec3]) {
+    /// The motion as a function, in single precision.
+    pub fn carry(&self) -> impl Fn(Vec3) -> Vec3 + use<> {
         let rotation = self.rotation.as_mat3();
         let shift = (self.pivot + self.shift - self.rotation * self.pivot).as_vec3();
-        points.iter_mut().for_each(|p| *p = rotation * *p + shift);
+        move |point| rotation * point + shift
+    }
+
+    /// Moves points.
+    pub fn apply(&self, points: &mut [Vec3]) {
+        let carry = self.carry();
+        points.iter_mut().for_each(|p| *p = carry(*p));
     }
 
     /// Takes points back.
@@ -51,12 +57,13 @@ impl Motion {
         points.iter_mut().for_each(|p| *p = rotation * *p + shift);
     }
 
-    /// From derivatives by moved points to those by the six numbers. `points`: before the motion.
+    /// From derivatives by moved points to those by the six numbers. Pairs of a point before the motion and
+    /// the derivative by it afterwards.
     ///
     /// `dR = [J dω]× R` with the left Jacobian `J` of the rotation vector, so `∂/∂ω = Jᵀ Σ (R q) × g`.
-    pub fn backward(&self, points: &[Vec3], slopes: &[Vec3]) -> [f64; 6] {
+    pub fn backward(&self, pairs: impl Iterator<Item = (Vec3, Vec3)>) -> [f64; 6] {
         let (mut torque, mut force) = (DVec3::ZERO, DVec3::ZERO);
-        for (point, slope) in points.iter().zip(slopes) {
+        for (point, slope) in pairs {
             let slope = slope.as_dvec3();
             torque += (self.rotation * (point.as_dvec3() - self.pivot)).cross(slope);
             force += slope;
@@ -82,12 +89,12 @@ fn left_jacobian(turn: DVec3) -> DMat3 {
     DMat3::IDENTITY + skew * a + skew * skew * b
 }
 
-impl Frame {
-    pub(super) fn new(parts: &FrameParts, precision: Precision) -> Result<Self, FaceError> {
-        Ok(Self { layers: pack_dense("frame", &parts.layers, parts.inputs.len(), true, precision)? })
+impl MotionNet {
+    pub(super) fn new(name: &str, parts: &MotionParts, precision: Precision) -> Result<Self, FaceError> {
+        Ok(Self { layers: pack_dense(name, &parts.layers, parts.inputs.len(), true, precision)? })
     }
 
-    /// Length of each of the two buffers that [`Frame::evaluate`] wants.
+    /// Length of each of the two buffers that [`MotionNet::evaluate`] wants.
     pub(super) fn buffer_len(&self) -> usize {
         self.layers.iter().map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0)
     }
@@ -96,7 +103,7 @@ impl Frame {
     pub(super) fn evaluate(
         &self,
         kernel: Kernel,
-        parts: &FrameParts,
+        parts: &MotionParts,
         controls: &[f32],
         buffers: &mut [Vec<f32>; 2],
     ) -> Motion {
@@ -145,7 +152,7 @@ mod tests {
                 let moved = |p: &Vec3| rotation * (p.as_dvec3() - pivot) + pivot + DVec3::from_slice(&x[3..]);
                 points.iter().zip(&slopes).map(|(p, s)| moved(p).dot(s.as_dvec3())).sum::<f64>()
             };
-            let gradient = motion.backward(&points, &slopes);
+            let gradient = motion.backward(points.iter().copied().zip(slopes.iter().copied()));
             let miss = directional_miss(cost, &six.map(f64::from), &gradient, 1e-5, 20, 2);
             assert!(miss < 1e-7, "{size}: {miss}");
         }
