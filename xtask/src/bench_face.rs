@@ -28,7 +28,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn parse(words: &[&'a str]) -> Result<Self> {
-        let mut out = Self { rigs: vec![], steps: vec![], minutes: "60", poses: "10000" };
+        let mut out = Self { rigs: vec![], steps: vec![], minutes: "60", poses: "25000" };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             match word {
@@ -60,7 +60,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// 10,000 poses from clips × noise, with a tenth of every clip held out and one clip never seen; the twin and
+/// 25,000 poses from clips × noise, with a tenth of every clip held out and one clip never seen; the twin and
 /// the dense baseline, an hour each; everything against everything on what was held out; the race against
 /// onnxruntime and PyTorch; a mesh of another topology; and `learn lbs` on a sample of another program.
 pub fn run(words: &[&str]) -> Result<()> {

@@ -58,6 +58,9 @@ pub struct LearnFaceArguments {
     /// Read all pixels of a map with the same weights, as in the paper.
     #[arg(long)]
     pub tied: bool,
+    /// Let maps carry normals as well: an engine then needs no faces to shade.
+    #[arg(long)]
+    pub normals: bool,
     /// Same seed, same twin.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,

@@ -38,6 +38,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.bodies = !arguments.no_bodies;
     settings.cut = !arguments.no_cut;
     settings.untied = !arguments.tied;
+    settings.normals = arguments.normals;
     settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);
     settings.normal_weight = arguments.normal_weight.unwrap_or(settings.normal_weight);
@@ -84,6 +85,10 @@ fn learn_text(report: &LearnFaceReport) -> String {
     ];
     if let Some(refinement) = &report.refinement {
         lines.push(stage("refinement", refinement));
+    }
+    if let (Some(normals), Some([drawn, computed])) = (&report.normals, report.normal_angles_deg) {
+        lines.push(stage("normals", normals));
+        lines.push(format!("normals from maps are {drawn:.2}° off, normals from faces {computed:.2}°"));
     }
     let bodies = report.segments.iter().filter(|s| s.kind == SegmentKind::Body).count();
     let motions = count(bodies, "rigid motion");

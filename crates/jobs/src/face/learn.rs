@@ -13,16 +13,19 @@ use understudy_core::mesh::Fnv;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
-use understudy_learn::face::schedule::{self, End};
+use understudy_learn::face::schedule;
 use understudy_learn::face::train::Train;
-use understudy_learn::face::trainer::Problem;
+use understudy_learn::face::trainer::{Problem, Trainer};
 use understudy_learn::face::{
-    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, SegmentPlan, frame, motion, segments,
+    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, frame, motion, normals, segments,
 };
 use understudy_rigs::Rig;
 use understudy_runtime::dense::Precision;
-use understudy_runtime::face::{BodyParts, FaceError, FaceParts, FaceTwin, MotionParts, Workspace, file};
+use understudy_runtime::face::{
+    BodyParts, FaceError, FaceParts, FaceTwin, MotionParts, NetParts, Workspace, file,
+};
 
+pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
 pub use understudy_learn::face::segments::SegmentKind;
 pub use understudy_learn::face::train::Device;
 
@@ -61,65 +64,6 @@ impl Default for LearnFaceConfig {
     }
 }
 
-/// How one stage of training went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StageReport {
-    /// Networks that were trained together.
-    pub networks: usize,
-    /// Steps in all.
-    pub steps: usize,
-    /// Steps at each learning rate, and why each ended.
-    pub rates: Vec<(usize, End)>,
-    /// Loss (3.1) of the validation poses, positions in cm.
-    pub validation: f64,
-    /// Multiply-adds of a pose, forwards.
-    pub multiply_adds: usize,
-    /// Steps a second in this run; `None` where an earlier run did all.
-    pub steps_per_second: Option<f64>,
-}
-
-/// How the head's motion was learned.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FrameReport {
-    /// Mean motion of a vertex in the world, mm.
-    pub motion_mm: f64,
-    /// Mean motion of a vertex when the skull holds still, mm.
-    pub left_mm: f64,
-    /// Error of the network at ten centimetres from the pivot, root mean square, mm.
-    pub error_mm: f64,
-    /// Controls that it sees.
-    pub inputs: usize,
-}
-
-/// What was learned.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LearnFaceReport {
-    /// The twin's file.
-    pub output: PathBuf,
-    /// The rig.
-    pub rig: String,
-    /// Poses in the dataset.
-    pub poses: usize,
-    /// Poses that were held back.
-    pub validation_poses: usize,
-    /// Whether inputs were found on the live rig or estimated from the poses.
-    pub inputs_probed: bool,
-    /// How each segment moves.
-    pub segments: Vec<SegmentPlan>,
-    /// The head's motion, where it was taken out.
-    pub frame: Option<FrameReport>,
-    /// The coarse networks.
-    pub coarse: StageReport,
-    /// The refinement networks.
-    pub refinement: Option<StageReport>,
-    /// What 16-bit weights cost against 32 bits: mean and largest, mm.
-    pub half_error_mm: Option<[f64; 2]>,
-    /// Size of the file.
-    pub bytes: usize,
-    /// Duration of this run.
-    pub seconds: f64,
-}
-
 /// Seconds between two checkpoints.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// Share of the skull that a control moves if it moves the head.
@@ -128,6 +72,10 @@ const HEAD_SHARE: f32 = 0.5;
 const REGION_POSES: usize = 200;
 /// Share of the time that the coarse networks get where both stages share a given time.
 const COARSE_SHARE: f64 = 0.6;
+/// Share of the time that normals get where maps carry them.
+const NORMALS_SHARE: f64 = 0.1;
+/// Tells the random numbers of later stages from those of the first.
+const REFINEMENT_SEED: u64 = 0x0f1e;
 
 /// Learns a twin and writes it. Where training stands is kept beside the output until it is whole.
 pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFaceReport, JobError> {
@@ -194,46 +142,12 @@ impl Run<'_> {
         let bodies = self.bodies(&poses, &plan, &influences)?;
 
         let checkpoints = Checkpoints::new(&self.config.output, key);
-        let share = if settings.refine && !settings.dense { COARSE_SHARE } else { 1.0 };
-        let problem = plan.coarse_problem(&poses, settings);
-        let (coarse, coarse_report) =
-            self.stage("coarse", &plan, problem, plan.coarse.clone(), &settings.coarse, share, &checkpoints)?;
-        let mut nets = coarse.parts();
-        let mut refinement_report = None;
-        if settings.refine && !settings.dense {
-            let chosen: Vec<usize> = poses.spread(REGION_POSES);
-            let left = settings.measured_regions.then(|| coarse.left(&chosen)).transpose();
-            let left = left.map_err(|error| self.error(error))?;
-            let (specs, _) = plan.refinement(&poses, &influences, settings, left.as_deref());
-            if !specs.is_empty() {
-                let mut problem = plan.refinement_problem(&poses, &specs, settings);
-                let wanted = coarse.locals(&problem.members);
-                self.watch.event(Event::Started {
-                    what: "drawing coarse poses",
-                    total: poses.len() as u64,
-                    unit: "poses",
-                });
-                let mut step = |done: usize| {
-                    self.watch.event(Event::Step { done: done as u64 });
-                    !self.watch.should_stop()
-                };
-                problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
-                self.watch.event(Event::Finished);
-                drop(coarse);
-                let left = 1.0 - COARSE_SHARE;
-                let (fine, report) = self.stage(
-                    "refinement",
-                    &plan,
-                    problem,
-                    specs,
-                    &settings.refinement,
-                    left,
-                    &checkpoints,
-                )?;
-                nets.extend(fine.parts());
-                refinement_report = Some(report);
-            }
-        }
+        let (mut nets, coarse_report, refinement_report) =
+            self.maps(&poses, &plan, &influences, &checkpoints)?;
+        let normals_report = match settings.normals {
+            true => Some(self.normals(&mut poses, &plan, &mut nets, &checkpoints)?),
+            false => None,
+        };
         let (frame_parts, frame_report) = frame.unzip();
         let training = serde_json::json!({
             "poses": poses.len(),
@@ -244,6 +158,7 @@ impl Run<'_> {
             "frame": frame_report,
             "coarse": coarse_report,
             "refinement": refinement_report,
+            "normals": normals_report,
         });
         let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, timeless(training));
         let half_error_mm = match self.config.half {
@@ -251,6 +166,14 @@ impl Run<'_> {
             true => Some(half_error(&parts, &poses).map_err(|error| JobError::Machine(error.to_string()))?),
         };
         parts.header.training["half_error_mm"] = serde_json::json!(half_error_mm);
+        let normal_angles = match settings.normals {
+            false => None,
+            true => Some(
+                normals::angles(&parts, &poses, &plan.validation)
+                    .map_err(|error| JobError::Machine(error.to_string()))?,
+            ),
+        };
+        parts.header.training["normal_angles_deg"] = serde_json::json!(normal_angles);
         let precision = if self.config.half { Precision::Half } else { Precision::Single };
         let output = &self.config.output;
         let bytes = file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
@@ -268,10 +191,60 @@ impl Run<'_> {
             frame: frame_report,
             coarse: coarse_report,
             refinement: refinement_report,
+            normals: normals_report,
+            normal_angles_deg: normal_angles,
             half_error_mm,
             bytes: bytes.len(),
             seconds: self.start.elapsed().as_secs_f64(),
         })
+    }
+
+    /// Trains the networks that draw offsets, in both stages.
+    fn maps(
+        &self,
+        poses: &FacePoses<'_>,
+        plan: &Plan,
+        influences: &Influences,
+        checkpoints: &Checkpoints,
+    ) -> Result<(Vec<NetParts>, StageReport, Option<StageReport>), JobError> {
+        let settings = &self.config.settings;
+        let whole = if settings.normals { 1.0 - NORMALS_SHARE } else { 1.0 };
+        let share = if settings.refine && !settings.dense { whole * COARSE_SHARE } else { whole };
+        let problem = plan.coarse_problem(poses, settings);
+        let trainer = self.trainer(problem, plan.coarse.clone(), settings.seed)?;
+        let (coarse, coarse_report) =
+            self.stage("coarse", plan, trainer, &settings.coarse, share, checkpoints)?;
+        let mut nets = coarse.parts();
+        let mut refinement_report = None;
+        if settings.refine && !settings.dense {
+            let chosen: Vec<usize> = poses.spread(REGION_POSES);
+            let left = settings.measured_regions.then(|| coarse.left(&chosen)).transpose();
+            let left = left.map_err(|error| self.error(error))?;
+            let (specs, _) = plan.refinement(poses, influences, settings, left.as_deref());
+            if !specs.is_empty() {
+                let mut problem = plan.refinement_problem(poses, &specs, settings);
+                let wanted = coarse.locals(&problem.members);
+                self.watch.event(Event::Started {
+                    what: "drawing coarse poses",
+                    total: poses.len() as u64,
+                    unit: "poses",
+                });
+                let mut step = |done: usize| {
+                    self.watch.event(Event::Step { done: done as u64 });
+                    !self.watch.should_stop()
+                };
+                problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
+                self.watch.event(Event::Finished);
+                drop(coarse);
+                let left = whole * (1.0 - COARSE_SHARE);
+                let trainer = self.trainer(problem, specs, settings.seed ^ REFINEMENT_SEED)?;
+                let (fine, report) =
+                    self.stage("refinement", plan, trainer, &settings.refinement, left, checkpoints)?;
+                nets.extend(fine.parts());
+                refinement_report = Some(report);
+            }
+        }
+        Ok((nets, coarse_report, refinement_report))
     }
 
     /// Learns the head's motion and takes it out of the poses.
@@ -285,15 +258,16 @@ impl Run<'_> {
         let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
         self.watch.event(Event::Started {
             what: "learning the head's motion",
-            total: Size::HEAD.epochs as u64,
+            total: Size::head(poses.len()).epochs as u64,
             unit: "epochs",
         });
         let step = |epoch: usize| {
             self.watch.event(Event::Step { done: epoch as u64 + 1 });
             !self.watch.should_stop()
         };
-        let trained = motion::learn(poses, &skull.vertices, inputs, Size::HEAD, settings.seed, step)
-            .map_err(|error| self.error(error))?;
+        let trained =
+            motion::learn(poses, &skull.vertices, inputs, Size::head(poses.len()), settings.seed, step)
+                .map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
         frame::take_away(poses, &trained.parts);
         let report = FrameReport {
@@ -320,7 +294,7 @@ impl Run<'_> {
         if plan.bodies.is_empty() {
             return Ok(Vec::new());
         }
-        let total = (plan.bodies.len() * Size::body(plan.bodies.len()).epochs) as u64;
+        let total = (plan.bodies.len() * Size::body(plan.bodies.len(), poses.len()).epochs) as u64;
         self.watch.event(Event::Started { what: "learning motions of bodies", total, unit: "epochs" });
         let order = Mutex::new(0);
         let step = |done: usize| {
@@ -365,25 +339,52 @@ impl Run<'_> {
         }
     }
 
+    fn trainer<'p>(
+        &self,
+        problem: Problem<'p>,
+        specs: Vec<NetSpec>,
+        seed: u64,
+    ) -> Result<Box<dyn Train + 'p>, JobError> {
+        let (settings, device) = (&self.config.settings, self.config.device);
+        device
+            .trainer(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
+            .map_err(|error| self.error(error))
+    }
+
+    /// Teaches trained networks to draw normals; turns the poses into normals for it.
+    fn normals(
+        &self,
+        poses: &mut FacePoses<'_>,
+        plan: &Plan,
+        nets: &mut [NetParts],
+        checkpoints: &Checkpoints,
+    ) -> Result<StageReport, JobError> {
+        let settings = &self.config.settings;
+        normals::take_normals(poses);
+        let problem = normals::problem(poses, nets);
+        let trainer = Trainer::reading(problem, nets, settings.batch, self.config.threads)
+            .unwrap_or(Err(FaceLearnError::NoFeatures))
+            .map_err(|error| self.error(error))?;
+        let schedule = &settings.normal_channels;
+        let (trainer, report) =
+            self.stage("normals", plan, Box::new(trainer), schedule, NORMALS_SHARE, checkpoints)?;
+        normals::join(nets, &trainer.parts());
+        Ok(report)
+    }
+
     /// Trains the networks of one stage, from a checkpoint where there is one.
     fn stage<'p>(
         &self,
         name: &str,
         plan: &Plan,
-        problem: Problem<'p>,
-        specs: Vec<NetSpec>,
+        trainer: Box<dyn Train + 'p>,
         schedule: &Schedule,
         share: f64,
         checkpoints: &Checkpoints,
     ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
         let settings = &self.config.settings;
-        let seed = settings.seed ^ if name == "coarse" { 0 } else { 0x0f1e };
-        let networks = specs.len();
-        let trainer = self
-            .config
-            .device
-            .trainer(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
-            .map_err(|error| self.error(error))?;
+        let seed = settings.seed ^ if name == "coarse" { 0 } else { REFINEMENT_SEED };
+        let networks = trainer.network_count();
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
         if let Some((kept, own)) = checkpoints.load(name, &*trainer)? {
@@ -494,7 +495,7 @@ fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings) -> f64 {
 
 /// The same twin must have the same bytes however fast the machine was.
 fn timeless(mut training: serde_json::Value) -> serde_json::Value {
-    for stage in ["coarse", "refinement"] {
+    for stage in ["coarse", "refinement", "normals"] {
         if let Some(stage) = training[stage].as_object_mut() {
             stage.remove("steps_per_second");
         }

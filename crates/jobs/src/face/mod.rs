@@ -11,6 +11,7 @@ pub(crate) mod eval_pictures;
 pub mod export;
 pub mod gaps;
 pub mod learn;
+mod learn_report;
 mod onnx;
 pub mod rigidity;
 pub mod spectrum;

@@ -21,25 +21,13 @@ pub struct TrainSettings {
     pub validation: f32,
     /// Stop after that many epochs without a better validation error.
     pub patience: usize,
-    /// Rows that are farther off than this, in the targets' unit, count by their distance, not its square: a few
-    /// strange ones then cannot spoil it for the others. `None`: squares throughout.
-    pub robust: Option<f32>,
     /// Same seed, same network.
     pub seed: u64,
 }
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self {
-            epochs: 200,
-            batch: 128,
-            rate: 0.002,
-            decay: 0.1,
-            validation: 0.05,
-            patience: 40,
-            robust: None,
-            seed: 1,
-        }
+        Self { epochs: 200, batch: 128, rate: 0.002, decay: 0.1, validation: 0.05, patience: 40, seed: 1 }
     }
 }
 
@@ -104,10 +92,7 @@ pub fn train(
         for rows in training_rows.chunks_exact(batch) {
             gather(inputs, width, rows, &mut x);
             gather(targets, height, rows, &mut y);
-            let outputs = pass.forward(net, &x, batch);
-            if let Some(scale) = settings.robust {
-                soften(outputs, &mut y, height, scale);
-            }
+            pass.forward(net, &x, batch);
             pass.backward(net, &x, &y, batch, &mut gradient);
             let cosine = 0.5 + 0.5 * (std::f32::consts::PI * steps as f32 / whole).cos();
             // The first steps go gently: Adam's averages are still empty.
@@ -143,16 +128,6 @@ pub fn train(
         net.parameters.copy_from_slice(&best.2);
     }
     TrainReport { epochs, steps, validation: best.0, stop }
-}
-
-/// Moves targets towards outputs so that the derivative of squares becomes that of `√(distance² + scale²)`,
-/// times the scale.
-fn soften(outputs: &[f32], targets: &mut [f32], width: usize, scale: f32) {
-    for (out, target) in outputs.chunks_exact(width).zip(targets.chunks_exact_mut(width)) {
-        let square: f32 = out.iter().zip(&*target).map(|(o, t)| (o - t) * (o - t)).sum();
-        let share = (1.0 + square / (scale * scale)).sqrt().recip();
-        target.iter_mut().zip(out).for_each(|(t, o)| *t = o + share * (*t - o));
-    }
 }
 
 fn shuffle(order: &mut [u32], random: &mut Random) {

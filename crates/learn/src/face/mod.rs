@@ -15,6 +15,7 @@ pub mod inputs;
 pub mod loss;
 pub mod motion;
 pub mod net;
+pub mod normals;
 mod parameters;
 mod plan;
 pub mod regions;
@@ -112,6 +113,11 @@ pub enum FaceLearnError {
         /// Why.
         problem: String,
     },
+    /// Normals are read off features, pixel by pixel.
+    #[error(
+        "normals need networks that draw maps whose pixels have weights of their own, not dense or tied ones"
+    )]
+    NoFeatures,
     /// Training was told to stop.
     #[error("stopped")]
     Stopped,
@@ -209,6 +215,8 @@ pub struct FaceSettings {
     pub cut: bool,
     /// Whether every pixel of a map reads the features with weights of its own (our addition).
     pub untied: bool,
+    /// Whether maps carry normals as well (our addition).
+    pub normals: bool,
     /// α of the normals in the loss.
     pub normal_weight: f32,
     /// The same while regions are refined: positions are nearly right by then.
@@ -234,6 +242,8 @@ pub struct FaceSettings {
     pub coarse: Schedule,
     /// Of the refinement networks.
     pub refinement: Schedule,
+    /// Of normals, where maps carry them.
+    pub normal_channels: Schedule,
     /// Same seed, same twin.
     pub seed: u64,
 }
@@ -244,10 +254,11 @@ impl Default for FaceSettings {
             dense: false,
             refine: true,
             measured_regions: true,
-            most_regions: 10,
+            most_regions: 9,
             frame: true,
             cut: true,
             untied: true,
+            normals: false,
             normal_weight: 5.0,
             refinement_normal_weight: 15.0,
             batch: 8,
@@ -260,6 +271,12 @@ impl Default for FaceSettings {
             validation: 0.03,
             coarse: Schedule::default(),
             refinement: Schedule { caps: vec![80_000, 30_000, 10_000], ..Schedule::default() },
+            normal_channels: Schedule {
+                rates: vec![5e-3, 5e-4],
+                caps: vec![6_000, 2_000],
+                check_every: 500,
+                ..Schedule::default()
+            },
             seed: 1,
         }
     }
@@ -281,8 +298,12 @@ impl FaceSettings {
         setting("number of followed vertices", self.follows as f64, self.follows >= 3)?;
         let held = f64::from(self.validation);
         setting("validation share", held, (0.0..=0.5).contains(&held))?;
+        if self.normals && (self.dense || !self.untied) {
+            return Err(FaceLearnError::NoFeatures);
+        }
         self.coarse.check()?;
-        self.refinement.check()
+        self.refinement.check()?;
+        self.normal_channels.check()
     }
 }
 

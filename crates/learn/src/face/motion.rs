@@ -10,6 +10,9 @@ use understudy_runtime::face::motion::Motion;
 use understudy_runtime::face::rigid::RigidFit;
 use understudy_runtime::face::{DenseParts, MotionParts};
 
+/// Rows that a network sees, each pose many times: so many steps however many poses there are.
+const ROWS: usize = 2_500_000;
+
 /// How large a network is and how long it learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
@@ -20,18 +23,19 @@ pub struct Size {
 }
 
 impl Size {
-    /// For the head: everything inherits its error.
-    pub const HEAD: Self = Self { widths: [256, 128], epochs: 200 };
+    /// For the head, from so many poses: everything inherits its error.
+    pub fn head(poses: usize) -> Self {
+        Self { widths: [256, 128], epochs: (ROWS / poses.max(1)).clamp(40, 300) }
+    }
 
     /// For one of so many bodies: many share the time that a few would take.
-    pub fn body(bodies: usize) -> Self {
-        Self { widths: [128, 64], epochs: (1000 / bodies.max(1)).clamp(60, 200) }
+    pub fn body(bodies: usize, poses: usize) -> Self {
+        let share = 5.0 / bodies.max(5) as f64;
+        let epochs = (ROWS as f64 * share) as usize / poses.max(1);
+        Self { widths: [128, 64], epochs: epochs.clamp(20, 300) }
     }
 }
 
-/// Distances are meant, not their squares, from this share of the motion on: poses that no clip would strike
-/// miss by a hundred times as much as others.
-const ROBUST: f32 = 0.003;
 /// Makes a rotation a length, cm: about the radius of a head.
 const LEVER: f64 = 10.0;
 
@@ -85,7 +89,6 @@ pub fn learn(
         batch: 64,
         patience: size.epochs,
         decay: 0.0,
-        robust: Some(ROBUST),
         seed,
         ..TrainSettings::default()
     };

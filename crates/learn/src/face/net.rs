@@ -64,6 +64,8 @@ pub(super) struct TrainNet {
     gradient: Vec<f32>,
     /// The pixels that are drawn, where each has weights of its own.
     pixels: Vec<usize>,
+    /// Whether nothing is learned but how pixels read the features.
+    frozen: bool,
 }
 
 /// Memory in which a network works on one pose.
@@ -114,6 +116,7 @@ impl TrainNet {
             sums: drawing.as_ref().map(|(drawing, _)| drawing.sums()),
             gradient,
             pixels,
+            frozen: false,
             moments: Moments::new(parameters.len()),
             best: parameters.clone(),
             spec,
@@ -122,6 +125,32 @@ impl TrainNet {
             parameters,
             drawing,
         }
+    }
+
+    /// A trained network that learns to read something else off its features: only weights that every pixel has
+    /// of its own are learned, from zero.
+    pub fn reading(parts: &NetParts, members: Vec<u32>, batch: usize) -> Option<Self> {
+        let map = parts.map.as_ref().filter(|map| map.shape.untied)?;
+        let spec = NetSpec {
+            name: parts.name.clone(),
+            stage: parts.stage,
+            vertices: parts.vertices.clone(),
+            inputs: parts.inputs.clone(),
+            mean: parts.mean.clone(),
+            scale: parts.scale.clone(),
+            unit: 1.0,
+            kind: NetKind::Map { shape: map.shape, coordinates: map.coordinates.clone() },
+        };
+        let mut net = Self::new(spec, members, parts.dense.first()?.bias.len(), batch, 0);
+        let layers = parts.dense.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
+        let convolutions = &map.parameters[..map.shape.convolution_parameters()];
+        net.parameters.fill(0.0);
+        for (slot, number) in net.parameters.iter_mut().zip(layers.chain(convolutions)) {
+            *slot = *number;
+        }
+        net.best.copy_from_slice(&net.parameters);
+        net.frozen = true;
+        Some(net)
     }
 
     /// Memory for one pose.
@@ -226,6 +255,10 @@ impl TrainNet {
                 let shape = drawing.shape();
                 by_map.fill(0.0);
                 sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, looks, by_map);
+                if self.frozen {
+                    drawing.factors(images, by_map, &mut harvest.features, &mut harvest.by_pixels);
+                    return;
+                }
                 drawing.backward(kernel, images, by_map, slopes);
                 sums.clear();
                 drawing.accumulate(kernel, images, by_map, slopes, sums);
@@ -244,6 +277,26 @@ impl TrainNet {
 
     /// One step down, from what the poses of a batch left behind; sums depend on their order.
     pub fn finish(&mut self, harvests: &[&NetHarvest], step: Step) {
+        if !self.frozen {
+            self.finish_shared(harvests, step);
+        }
+        let own = self.layout.drawing_start() + self.gradient.len();
+        if let Some((drawing, _)) = self.drawing.as_ref().filter(|_| !self.pixels.is_empty()) {
+            let factors: Vec<(&[f32], &[f32])> =
+                harvests.iter().map(|harvest| (&harvest.features[..], &harvest.by_pixels[..])).collect();
+            step.apply_pixels(
+                &mut self.parameters[own..],
+                &self.pixels,
+                &factors,
+                (drawing.shape().sets(), drawing.shape().outputs, drawing.shape().hidden),
+                &mut self.moments.first[own..],
+                &mut self.moments.second[own..],
+            );
+        }
+    }
+
+    /// The step of everything but weights that pixels have of their own.
+    fn finish_shared(&mut self, harvests: &[&NetHarvest], step: Step) {
         let poses = harvests.len();
         let slopes = self.slopes.last_mut().expect("there are layers");
         for (pose, harvest) in harvests.iter().enumerate() {
@@ -295,18 +348,6 @@ impl TrainNet {
             &mut self.moments.first[start..own],
             &mut self.moments.second[start..own],
         );
-        if let Some((drawing, _)) = self.drawing.as_ref().filter(|_| !self.pixels.is_empty()) {
-            let factors: Vec<(&[f32], &[f32])> =
-                harvests.iter().map(|harvest| (&harvest.features[..], &harvest.by_pixels[..])).collect();
-            step.apply_pixels(
-                &mut self.parameters[own..],
-                &self.pixels,
-                &factors,
-                (drawing.shape().sets(), drawing.shape().outputs, drawing.shape().hidden),
-                &mut self.moments.first[own..],
-                &mut self.moments.second[own..],
-            );
-        }
     }
 
     /// The network for a twin, in cm.

@@ -250,7 +250,10 @@ pub fn coarse_problem_of<'a>(
         scale: net.scale.clone(),
         unit: 1.0,
         kind: match &net.map {
-            Some(map) => NetKind::Map { shape: map.shape, coordinates: map.coordinates.clone() },
+            Some(map) => NetKind::Map {
+                shape: DrawingShape { outputs: 3, ..map.shape },
+                coordinates: map.coordinates.clone(),
+            },
             None => NetKind::Dense,
         },
     };

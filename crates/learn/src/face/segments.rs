@@ -47,7 +47,7 @@ pub struct SegmentPlan {
     pub rigid_mm: f64,
     /// What the motion of those that it could follow leaves, mm.
     pub follow_mm: Option<f64>,
-    /// Controls that its network sees, be it of a map or of a motion.
+    /// Controls that its map's network sees.
     pub inputs: usize,
     /// Pairs of vertices that the texture puts into common pixels though they move apart, before and after
     /// map coordinates were pulled apart.
@@ -202,7 +202,8 @@ pub fn learn_bodies(
         let inputs = influences.of(poses, &body.vertices);
         let own = seed.wrapping_add(body.segment as u64 + 1);
         let step = |_| watch(done.fetch_add(1, Ordering::Relaxed) + 1);
-        let trained = motion::learn(poses, &body.vertices, inputs, Size::body(bodies.len()), own, step)?;
+        let trained =
+            motion::learn(poses, &body.vertices, inputs, Size::body(bodies.len(), poses.len()), own, step)?;
         let parts =
             BodyParts { name: body.name.clone(), vertices: body.vertices.clone(), motion: trained.parts };
         Ok((parts, trained.error_cm))

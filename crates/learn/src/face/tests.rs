@@ -284,8 +284,9 @@ mod training {
         let mut frame_parts = None;
         if let Some(skull) = settings.frame.then(|| frame::find_skull(&poses)).flatten() {
             let seen = influences.of(&poses, &skull.vertices);
-            let trained = motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1), 1, |_| true)
-                .expect("not stopped");
+            let trained =
+                motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1, 5000), 1, |_| true)
+                    .expect("not stopped");
             frame::take_away(&mut poses, &trained.parts);
             frame_parts = Some(trained.parts);
         }
@@ -454,7 +455,7 @@ mod training {
         assert!(skull.left_cm < 0.3 * skull.motion_cm, "{skull:?}");
         let influences = Influences::new(&poses, None).expect("enough poses");
         let seen = influences.of(&poses, &skull.vertices);
-        let trained = motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1), 1, |_| true)
+        let trained = motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1, 5000), 1, |_| true)
             .expect("not stopped");
         frame::take_away(&mut poses, &trained.parts);
         let left: f64 = (0..200)

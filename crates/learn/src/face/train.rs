@@ -94,6 +94,9 @@ pub trait Train {
     /// The networks for a twin.
     fn parts(&self) -> Vec<NetParts>;
 
+    /// Networks that are trained together.
+    fn network_count(&self) -> usize;
+
     /// Multiply-adds of one pose through all networks.
     fn multiply_adds(&self) -> usize;
 }

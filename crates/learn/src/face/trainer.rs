@@ -27,6 +27,15 @@ pub struct Problem<'a> {
 }
 
 impl Problem<'_> {
+    /// For every vertex of the mesh its number among the members.
+    fn locals(&self) -> Vec<u32> {
+        let mut local = vec![u32::MAX; self.poses.mesh.vertex_count()];
+        for (index, vertex) in (0u32..).zip(&self.members) {
+            local[*vertex as usize] = index;
+        }
+        local
+    }
+
     fn base_of(&self, pose: usize) -> &[Vec3] {
         let count = self.members.len();
         if self.base.len() == count { &self.base } else { &self.base[pose * count..(pose + 1) * count] }
@@ -93,15 +102,38 @@ impl<'a> Trainer<'a> {
         seed: u64,
         threads: usize,
     ) -> Result<Self, FaceLearnError> {
-        let mut local = vec![u32::MAX; problem.poses.mesh.vertex_count()];
-        for (index, vertex) in (0u32..).zip(&problem.members) {
-            local[*vertex as usize] = index;
-        }
+        let local = problem.locals();
         let mut nets = Vec::with_capacity(specs.len());
         for (index, spec) in specs.into_iter().enumerate() {
             let members = spec.vertices.iter().map(|v| local[*v as usize]).collect();
             nets.push(TrainNet::new(spec, members, hidden, batch, seed_of(seed, index)));
         }
+        Self::with_nets(problem, nets, batch, threads)
+    }
+
+    /// Trained networks that learn to read something else off their features (see [`super::normals`]). `None`
+    /// where one has no weights for that.
+    pub fn reading(
+        problem: Problem<'a>,
+        nets: &[NetParts],
+        batch: usize,
+        threads: usize,
+    ) -> Option<Result<Self, FaceLearnError>> {
+        let local = problem.locals();
+        let net = |net: &NetParts| {
+            let members = net.vertices.iter().map(|v| local[*v as usize]).collect();
+            TrainNet::reading(net, members, batch)
+        };
+        let nets = nets.iter().map(net).collect::<Option<Vec<_>>>()?;
+        Some(Self::with_nets(problem, nets, batch, threads))
+    }
+
+    fn with_nets(
+        problem: Problem<'a>,
+        nets: Vec<TrainNet>,
+        batch: usize,
+        threads: usize,
+    ) -> Result<Self, FaceLearnError> {
         let count = problem.members.len();
         let blank = || vec![Vec3A::ZERO; count];
         let desk = |_| {
@@ -286,6 +318,10 @@ impl Train for Trainer<'_> {
 
     fn problem(&self) -> &Problem<'_> {
         &self.problem
+    }
+
+    fn network_count(&self) -> usize {
+        self.nets.len()
     }
 
     fn multiply_adds(&self) -> usize {

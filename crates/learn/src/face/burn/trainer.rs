@@ -337,6 +337,10 @@ impl<B: Backend> Train for BurnTrainer<'_, B> {
         nets.map(|((layout, spec), parameters)| layout.parts(spec, parameters)).collect()
     }
 
+    fn network_count(&self) -> usize {
+        self.specs.len()
+    }
+
     fn multiply_adds(&self) -> usize {
         self.multiply_adds
     }
