@@ -90,7 +90,7 @@ fn section(
     let story = format!(
         "{} networks draw offsets as maps in texture space, {} more refine the regions that move most; trained \
          for {:.0} s on {} poses of clips times noise. No pose of the roar was among them; talk was, with noise. \
-         A full twin sees 10,000 poses for an hour. Skinning has 32 bones, which are fitted to each pose: the \
+         A full twin sees 25,000 poses for up to an hour. Skinning has 32 bones, which are fitted to each pose: the \
          most that it can do.",
         learned.coarse.networks,
         learned.refinement.as_ref().map_or(0, |stage| stage.networks),

@@ -1,6 +1,7 @@
-//! Where maps of the coarse resolution are too coarse, and the regions that get maps of their own.
+//! Where coarse maps leave most, and the regions that get maps of their own: one square after another by
+//! what was measured (ours), or the paper's way.
 //!
-//! The best that any map can do is estimated by writing vertex offsets into a map (polyharmonic
+//! There, the best that any map can do is estimated by writing vertex offsets into a map (polyharmonic
 //! interpolation with the linear kernel `φ(r) = r`) and reading them back (3.2). Weighted k-means of the
 //! texture coordinates with that error gives centres, the elbow of its cost their number, and vertices
 //! within a square about a centre form a region.

@@ -15,6 +15,8 @@ const FAR: f32 = 0.02;
 const MOST_FAR: f64 = 0.05;
 /// Distances in the texture that differ by less are the same.
 const SAME: f32 = 1e-6;
+/// What the side on which a vertex lies counts beside its place: enough to choose between equal places.
+const SIDE_SHARE: f32 = 1e-3;
 /// Cells along each side of the grid that finds triangles.
 const CELLS: usize = 96;
 
@@ -41,8 +43,9 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     let atlas =
         Atlas::new(&twin.mesh).ok_or_else(|| fail("the twin's mesh has no texture coordinates".into()))?;
     let rest = twin.mesh.positions();
-    let places = uvs.iter().zip(mesh.positions());
-    let found: Vec<(Spot, f32)> = places.map(|(uv, at)| atlas.find(*uv, *at, rest)).collect();
+    let places = uvs.iter().zip(mesh.positions()).zip(surroundings(mesh));
+    let found: Vec<(Spot, f32)> =
+        places.map(|((uv, at), around)| atlas.find(*uv, *at, around, rest)).collect();
     let outside = found.iter().filter(|(_, distance)| *distance > FAR).count();
     if outside as f64 > MOST_FAR * uvs.len() as f64 {
         return Err(fail(format!(
@@ -107,6 +110,22 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     Ok(Transferred { parts, outside, spots })
 }
 
+/// The mean of the middles of each vertex's faces: on which side of a slit it lies.
+fn surroundings(mesh: &Mesh) -> Vec<Vec3> {
+    let mut sums = vec![(Vec3::ZERO, 0.0f32); mesh.vertex_count()];
+    for face in mesh.faces() {
+        let corners = face.corners();
+        let sum: Vec3 = corners.iter().map(|v| mesh.positions()[*v as usize]).sum();
+        let middle = sum / corners.len() as f32;
+        for &vertex in corners {
+            let (sum, count) = &mut sums[vertex as usize];
+            (*sum, *count) = (*sum + middle, *count + 1.0);
+        }
+    }
+    let mean = |((sum, count), at): (&(Vec3, f32), &Vec3)| if *count > 0.0 { *sum / *count } else { *at };
+    sums.iter().zip(mesh.positions()).map(mean).collect()
+}
+
 /// The same network without vertices.
 fn emptied(net: &NetParts) -> NetParts {
     let map = net.map.as_ref().map(|map| MapParts { coordinates: Vec::new(), ..map.clone() });
@@ -157,6 +176,11 @@ impl Spot {
     pub fn on(&self, vertices: &[Vec3]) -> Vec3 {
         let corners = self.vertices.iter().zip(self.weights);
         corners.map(|(vertex, weight)| vertices[*vertex as usize] * weight).sum()
+    }
+
+    /// The middle of its triangle.
+    fn middle(&self, vertices: &[Vec3]) -> Vec3 {
+        self.vertices.iter().map(|vertex| vertices[*vertex as usize]).sum::<Vec3>() / 3.0
     }
 
     /// What the corners agree on, or what those with most weight say.
@@ -231,8 +255,9 @@ impl Atlas {
     }
 
     /// The nearest point of all triangles and its distance in widths of the texture; zero inside one. Where
-    /// the texture lies on itself, that which is nearest to `at` on the mesh, whose positions are `rest`.
-    fn find(&self, uv: Vec2, at: Vec3, rest: &[Vec3]) -> (Spot, f32) {
+    /// the texture lies on itself, that which is nearest to `at` on the mesh, whose positions are `rest`; where lips
+    /// lie on each other there too, that on the side of `around`.
+    fn find(&self, uv: Vec2, at: Vec3, around: Vec3, rest: &[Vec3]) -> (Spot, f32) {
         let (x, y) = self.cell(uv);
         let mut best = (Spot { vertices: [0; 3], weights: [1.0, 0.0, 0.0] }, f32::INFINITY);
         for ring in 0..CELLS {
@@ -250,7 +275,10 @@ impl Atlas {
                         let (vertices, corners) = &self.triangles[triangle as usize];
                         let (weights, distance) = nearest(uv, corners);
                         let (spot, distance) = (Spot { vertices: *vertices, weights }, distance / self.size);
-                        let away = |spot: &Spot| spot.on(rest).distance_squared(at);
+                        let away = |spot: &Spot| {
+                            let side = spot.middle(rest).distance_squared(around);
+                            spot.on(rest).distance_squared(at) + SIDE_SHARE * side
+                        };
                         let better = match (distance - best.1).abs() <= SAME {
                             true => away(&spot) < away(&best.0),
                             false => distance < best.1,
