@@ -73,6 +73,13 @@ pub struct LearnBodyArguments {
     /// Rings of vertices over which corrections at a seam fade; 0 leaves seams open [default: 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100))]
     pub seam_rings: Option<u64>,
+    /// Rings of vertices by which borders of groups may move to where neighbours move alike; 0 leaves them
+    /// where the nearest bones meet [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub border_rings: Option<u64>,
+    /// How much more an error counts at a seam than inside a group [default: 2].
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    pub seam_weight: Option<f32>,
     /// Take the narrowest networks that reach this error on held-back poses.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     pub target_mm: Option<f64>,

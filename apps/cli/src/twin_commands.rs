@@ -53,6 +53,10 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
     if let Some(rings) = arguments.seam_rings {
         config.settings.seam_rings = rings as usize;
     }
+    if let Some(rings) = arguments.border_rings {
+        config.settings.border_rings = rings as usize;
+    }
+    config.settings.seam_weight = arguments.seam_weight.unwrap_or(config.settings.seam_weight);
     let report = learn_body(&config, &Progress::new())?;
     output::print(json, &report, |report| {
         format!(

@@ -1,10 +1,12 @@
 //! The body twin (METHODS M1, body-twin paper chapter 2).
 //!
 //! The way: [`Poses`] in memory → [`assign`] gives every vertex one bone and drops bones with few →
-//! [`influence`] says what each group's network must see → [`seams`] what it says of its neighbours → [`components`] compresses its residuals →
+//! [`influence`] says what each group's network must see → [`borders`] moves groups' borders to where little
+//! happens → [`seams`] says what a network says of its neighbours → [`components`] compresses its residuals →
 //! [`Plan::train_group`] trains one network → [`Plan::finish`] makes the parts of a twin.
 
 pub mod assign;
+pub mod borders;
 pub mod components;
 mod features;
 pub mod influence;

@@ -4,7 +4,7 @@ use super::assign::{Assignment, assign};
 use super::components::{self, Components, Wanted};
 use super::features::Features;
 use super::influence::{self, GroupInputs};
-use super::{LearnError, Poses, seams};
+use super::{LearnError, Poses, borders, seams};
 use crate::baselines::Examples;
 use crate::baselines::skinning::fit_skinning_among;
 use crate::dense::Net;
@@ -33,6 +33,9 @@ pub struct BodySettings {
     pub centred: bool,
     /// Rings of vertices over which corrections at a seam fade; 0 leaves seams as they are.
     pub seam_rings: usize,
+    /// Rings of vertices by which borders may move to where neighbours move alike; 0 leaves them where the
+    /// nearest bones meet (our addition).
+    pub border_rings: usize,
     /// How much more an error counts at a seam than inside a group, as a factor of lengths.
     pub seam_weight: f32,
     /// A vertex leaves out the last components that move it by less than this share of the network's own error.
@@ -59,6 +62,7 @@ impl Default for BodySettings {
             component_share: 0.05,
             centred: false,
             seam_rings: 5,
+            border_rings: 2,
             seam_weight: 2.0,
             trim: 0.2,
             units_per_component: 8,
@@ -85,6 +89,8 @@ impl BodySettings {
         let error = self.component_error;
         setting("component error", error, error.is_finite() && error > 0.0)?;
         setting("trim", self.trim, (0.0..=1.0).contains(&self.trim))?;
+        let weight = f64::from(self.seam_weight);
+        setting("weight of seams", weight, (1.0..=1000.0).contains(&weight))?;
         let narrowest = self.widths.iter().min().copied().unwrap_or(0);
         setting("width", narrowest as f64, narrowest > 0)?;
         setting("number of epochs", self.train.epochs as f64, self.train.epochs > 0)?;
@@ -197,6 +203,35 @@ fn linear_base(
     fit_skinning_among(examples.rest, &examples_of, influences, CANDIDATES, chosen, LEAST)
 }
 
+/// Bone and vertices of each group.
+fn groups_of(assignment: &Assignment) -> Vec<(u32, Vec<u32>)> {
+    let members = |bone: &u32| {
+        let of = (0u32..).zip(&assignment.bone_of_vertex);
+        (*bone, of.filter(|(_, owner)| *owner == bone).map(|(vertex, _)| vertex).collect())
+    };
+    assignment.bones.iter().map(members).collect()
+}
+
+/// What each group's network sees.
+fn inputs_of(
+    poses: &Poses<'_>,
+    rig: Option<&dyn Rig>,
+    groups: &[(u32, Vec<u32>)],
+    frame: InputFrame,
+) -> Result<Vec<GroupInputs>, LearnError> {
+    let inputs = match rig {
+        Some(rig) => influence::probe(rig, groups)?,
+        None => influence::estimate(poses, groups),
+    };
+    Ok(match frame {
+        InputFrame::Parent => inputs,
+        InputFrame::Group => {
+            let seen = inputs.into_iter().zip(groups);
+            seen.map(|(inputs, (bone, _))| inputs.with_parents(poses.skeleton, *bone)).collect()
+        }
+    })
+}
+
 impl Plan {
     /// Assigns vertices, drops bones and finds inputs: on the live rig where there is one, else estimated
     /// from the poses. `influences`: bones a vertex of the linear base; 1 is the rigid part alone.
@@ -208,29 +243,26 @@ impl Plan {
     ) -> Result<Self, LearnError> {
         settings.check()?;
         poses.check()?;
-        let assignment = assign(poses, settings.assignment_tolerance);
-        let members = |bone: u32| {
-            let of = (0u32..).zip(&assignment.bone_of_vertex);
-            (bone, of.filter(|(_, owner)| **owner == bone).map(|(v, _)| v).collect::<Vec<u32>>())
-        };
-        let groups: Vec<(u32, Vec<u32>)> = assignment.bones.iter().map(|bone| members(*bone)).collect();
-        let inputs = match rig {
-            Some(rig) => influence::probe(rig, &groups)?,
-            None => influence::estimate(poses, &groups),
-        };
-        let inputs = match settings.frame {
-            InputFrame::Parent => inputs,
-            InputFrame::Group => {
-                let seen = inputs.into_iter().zip(&groups);
-                seen.map(|(inputs, (bone, _))| inputs.with_parents(poses.skeleton, *bone)).collect()
-            }
-        };
+        let mut assignment = assign(poses, settings.assignment_tolerance);
+        let mut groups = groups_of(&assignment);
+        let mut inputs = inputs_of(poses, rig, &groups, settings.frame)?;
+        let mut base = (influences > 1).then(|| linear_base(poses, &groups, &inputs, influences));
+        let adjacency = poses.mesh.adjacency();
+        if let (Some(first), 1..) = (&base, settings.border_rings) {
+            let strain = borders::strain(poses, &adjacency, first);
+            let owner = seams::owners(&groups, adjacency.vertex_count());
+            let owner = borders::settle(&adjacency, &owner, &strain, settings.border_rings);
+            let bone = |group: &u32| groups[*group as usize].0;
+            assignment.bone_of_vertex = owner.iter().map(bone).collect();
+            groups = groups_of(&assignment);
+            inputs = inputs_of(poses, rig, &groups, settings.frame)?;
+            base = Some(linear_base(poses, &groups, &inputs, influences));
+        }
         let ghosts = match settings.seam_rings {
             0 => vec![Vec::new(); groups.len()],
-            _ => seams::ghosts(&poses.mesh.adjacency(), &groups),
+            _ => seams::ghosts(&adjacency, &groups),
         };
         let (probed, frame) = (rig.is_some(), settings.frame);
-        let base = (influences > 1).then(|| linear_base(poses, &groups, &inputs, influences));
         Ok(Self { assignment, groups, ghosts, inputs, probed, frame, base })
     }
 
@@ -239,16 +271,18 @@ impl Plan {
         self.groups[group].1.iter().chain(&self.ghosts[group]).copied().collect()
     }
 
-    /// A factor for each number that a network speaks: `weight` for ghosts and for vertices at a border.
-    fn stretch(&self, poses: &Poses<'_>, group: usize, weight: f32) -> Vec<f32> {
-        let adjacency = poses.mesh.adjacency();
+    /// A factor for each number that a network speaks: `seam_weight` for ghosts and for vertices at a border,
+    /// less from ring to ring, one from `seam_rings` on.
+    fn stretch(&self, poses: &Poses<'_>, group: usize, settings: &BodySettings) -> Vec<f32> {
         let own = &self.groups[group].1;
         let ghosts = &self.ghosts[group];
-        let at_border = |vertex: &u32| {
-            adjacency.neighbours(*vertex as usize).iter().any(|near| ghosts.binary_search(near).is_ok())
+        let rings = seams::rings(&poses.mesh.adjacency(), own, ghosts, settings.seam_rings);
+        let factor = |ring: &usize| {
+            let near = 1.0 - *ring as f32 / settings.seam_rings.max(1) as f32;
+            1.0 + (settings.seam_weight - 1.0) * near
         };
-        let inside = own.iter().map(|vertex| if at_border(vertex) { weight } else { 1.0 });
-        inside.chain(ghosts.iter().map(|_| weight)).flat_map(|factor| [factor; 3]).collect()
+        let ghosts = ghosts.iter().map(|_| settings.seam_weight);
+        rings.iter().map(factor).chain(ghosts).flat_map(|factor| [factor; 3]).collect()
     }
 
     /// Residuals in the group's bone's frame (2.2), ghosts included, `[N × 3P]`.
@@ -301,7 +335,7 @@ impl Plan {
         let width = 3 * spoken;
         let mut rows = self.residuals(poses, group);
         // Lengths at seams are stretched for components and training, and brought back in the last layer.
-        let stretch = self.stretch(poses, group, settings.seam_weight);
+        let stretch = self.stretch(poses, group, settings);
         for row in rows.chunks_exact_mut(width.max(1)) {
             row.iter_mut().zip(&stretch).for_each(|(number, stretch)| *number *= stretch);
         }

@@ -29,6 +29,23 @@ pub fn ghosts(adjacency: &Adjacency, groups: &[(u32, Vec<u32>)]) -> Vec<Vec<u32>
     (0u32..).zip(groups).map(beyond).collect()
 }
 
+/// How many rings each of a group's vertices lies behind its border, `most` where it is that many or more.
+pub fn rings(adjacency: &Adjacency, own: &[u32], ghosts: &[u32], most: usize) -> Vec<usize> {
+    let mut ring = vec![most; adjacency.vertex_count()];
+    let mut inside = vec![false; adjacency.vertex_count()];
+    own.iter().for_each(|vertex| inside[*vertex as usize] = true);
+    let mut front = ghosts.to_vec();
+    for depth in 0..most {
+        let near = front.iter().flat_map(|vertex| adjacency.neighbours(*vertex as usize)).copied();
+        let next: Vec<u32> = near.filter(|v| inside[*v as usize] && ring[*v as usize] > depth).collect();
+        next.iter().for_each(|vertex| ring[*vertex as usize] = depth);
+        front = next;
+        front.sort_unstable();
+        front.dedup();
+    }
+    own.iter().map(|vertex| ring[*vertex as usize]).collect()
+}
+
 /// Corrections that fade linearly over `rings` rings of vertices: all of it at a border, none beyond.
 pub fn stitch(
     adjacency: &Adjacency,
@@ -130,7 +147,11 @@ mod tests {
     #[test]
     fn ghosts_are_the_neighbours_beyond_the_border() {
         let (adjacency, groups) = strip(&[3, 2, 4]);
-        assert_eq!(ghosts(&adjacency, &groups), [vec![6, 7], vec![4, 5, 10, 11], vec![8, 9]]);
+        let ghosts = ghosts(&adjacency, &groups);
+        assert_eq!(ghosts, [vec![6, 7], vec![4, 5, 10, 11], vec![8, 9]]);
+        assert_eq!(rings(&adjacency, &groups[0].1, &ghosts[0], 5), [2, 2, 1, 1, 0, 0]);
+        assert_eq!(rings(&adjacency, &groups[0].1, &ghosts[0], 1), [1, 1, 1, 1, 0, 0]);
+        assert_eq!(rings(&adjacency, &groups[0].1, &[], 3), [3; 6]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct Skull {
 }
 
 /// Finds the vertices that move most like one rigid body: fits a motion a pose, keeps the part that it
-/// explains best, again, with less and less of the head. `None` where taking their motion away would not
+/// explains best, again, with less and less of what was kept. `None` where taking their motion away would not
 /// make the rest much calmer.
 pub fn find_skull(poses: &FacePoses<'_>) -> Option<Skull> {
     let rest = poses.mesh.positions();
@@ -65,22 +65,26 @@ pub fn find_skull(poses: &FacePoses<'_>) -> Option<Skull> {
         };
         all.par_iter().map(miss).collect()
     };
-    let best = |misses: &[f64], share: f64| -> Vec<u32> {
-        let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by(|a, b| misses[*a].total_cmp(&misses[*b]).then(a.cmp(b)));
-        let keep = ((all.len() as f64 * share) as usize).clamp(3.min(all.len()), all.len());
-        order[..keep].iter().map(|place| all[*place]).collect()
+    let best = |misses: &[f64], share: f64, among: &[u32]| -> Vec<u32> {
+        let miss = |v: &u32| all.binary_search(v).map_or(f64::INFINITY, |place| misses[place]);
+        let mut order = among.to_vec();
+        order.sort_by(|a, b| miss(a).total_cmp(&miss(b)).then(a.cmp(b)));
+        let keep = (all.len() as f64 * share) as usize;
+        order.truncate(keep.clamp(3.min(order.len()), order.len()));
+        order
     };
     let mut members = all.clone();
     for (share, rounds) in SHARES {
+        // Only from among those before: a jaw with its teeth is as rigid as a skull, and smaller.
+        let among = members.clone();
         for _ in 0..rounds {
-            members = best(&misses(&fits(&members)), share);
+            members = best(&misses(&fits(&members)), share, &among);
         }
     }
     let last = misses(&fits(&members));
     let worst = |kept: &[u32]| kept.last().and_then(|v| all.binary_search(v).ok()).map_or(0.0, |at| last[at]);
-    let enough = (ALIKE * worst(&best(&last, SHARES[4].0))).max(EXACT);
-    let mut vertices = best(&last, SKULL);
+    let enough = (ALIKE * worst(&best(&last, SHARES[4].0, &members))).max(EXACT);
+    let mut vertices = best(&last, SKULL, &all);
     vertices.retain(|v| worst(&[*v]) <= enough);
     vertices.sort_unstable();
     let motions = fits(&vertices);

@@ -223,7 +223,7 @@ pub struct FaceSettings {
     pub refinement_normal_weight: f32,
     /// Poses a step.
     pub batch: usize,
-    /// Width of dense layers.
+    /// Width of dense layers, at most.
     pub hidden: usize,
     /// Bins of the balanced drawing of poses.
     pub bins: usize,
@@ -254,13 +254,13 @@ impl Default for FaceSettings {
             dense: false,
             refine: true,
             measured_regions: true,
-            most_regions: 9,
+            most_regions: 12,
             frame: true,
             cut: true,
             untied: true,
             normals: false,
             normal_weight: 5.0,
-            refinement_normal_weight: 15.0,
+            refinement_normal_weight: 25.0,
             batch: 8,
             hidden: 256,
             bins: 16,

@@ -9,6 +9,11 @@ use understudy_runtime::face::drawing::DrawingShape;
 use understudy_runtime::face::sample::{self, Look};
 use understudy_runtime::face::{DenseParts, LEAK, MapParts, NetParts};
 
+/// Hidden units an input: a network that sees few controls is narrower.
+const UNITS: usize = 4;
+/// Narrower networks save nothing that counts.
+const NARROWEST: usize = 64;
+
 /// The array of one network.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ParameterLayout {
@@ -21,11 +26,13 @@ pub(super) struct ParameterLayout {
 }
 
 impl ParameterLayout {
-    /// `hidden`: width of the dense layers.
+    /// `hidden`: width of the dense layers, at most.
     pub fn new(spec: &NetSpec, hidden: usize) -> Self {
         let (sizes, shape) = match &spec.kind {
             NetKind::Map { shape, .. } => {
-                (vec![spec.inputs.len(), hidden, shape.first_image()], Some(*shape))
+                // What few controls move has little to say.
+                let enough = (UNITS * spec.inputs.len()).next_multiple_of(16).max(NARROWEST);
+                (vec![spec.inputs.len(), hidden.min(enough), shape.first_image()], Some(*shape))
             }
             NetKind::Dense => (vec![spec.inputs.len(), hidden, hidden, 3 * spec.vertices.len()], None),
         };

@@ -152,14 +152,16 @@ impl Plan {
         };
         let widths: Vec<f32> = self.coarse.iter().map(width).collect();
         let centres = if left.is_some() { Centres::Greedy } else { Centres::Means };
-        let found = regions::find(&points, settings.most_regions, &widths, centres);
+        // The paper's maps of 64×64 for its regions; ours are so small that 32×32 have a pixel a vertex.
+        let whole = match centres {
+            Centres::Greedy => DrawingShape::default(),
+            Centres::Means => DrawingShape::refinement(),
+        };
+        let room = whole.map_side().pow(2);
+        let found = regions::find(&points, settings.most_regions, &widths, room, centres);
         let specs = found.iter().enumerate().map(|(index, region)| {
             let name = format!("{} {}", self.coarse[region.segment].name, index + 1);
             let vertices = region.vertices.clone();
-            // The paper's maps of 64×64 for what needs them: a pixel a vertex is enough.
-            let coarse = DrawingShape::default();
-            let small = left.is_some() && vertices.len() <= coarse.map_side().pow(2);
-            let whole = if small { coarse } else { DrawingShape::refinement() };
             let shape = DrawingShape { untied: settings.untied, ..whole };
             // Residuals are a small part of the offsets; the first steps find the scale.
             let unit = 0.1 * self.coarse[region.segment].unit;

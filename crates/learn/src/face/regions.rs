@@ -30,6 +30,20 @@ pub struct Region {
     pub vertices: Vec<u32>,
 }
 
+/// What lies within it may belong to a region.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Square {
+    segment: usize,
+    centre: Vec2,
+    half: f32,
+}
+
+impl Square {
+    fn holds(&self, point: &Weighted) -> bool {
+        point.segment == self.segment && (point.uv - self.centre).abs().max_element() <= self.half
+    }
+}
+
 /// Mean squared error of the best map of `side` pixels, a vertex, cm² (3.2). `coordinates` in pixels.
 pub fn map_error(poses: &FacePoses<'_>, vertices: &[u32], coordinates: &[Vec2], side: usize) -> Vec<f64> {
     let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, side)).collect();
@@ -253,9 +267,9 @@ impl Centres {
 
 /// The regions of a mesh, at most `most`. `widths`: that of every segment in the texture, a share of which is
 /// the side of a region's square; the paper takes a quarter of the whole texture, which a face may fill to
-/// any share. Squares are added until they hold a fixed share of the weight, from the number at the elbow on
-/// where there is one.
-pub fn find(points: &[Weighted], most: usize, widths: &[f32], centres: Centres) -> Vec<Region> {
+/// any share. `room`: vertices that a region of ours may have. Squares are added until they hold a fixed
+/// share of the weight, from the number at the elbow on where there is one.
+pub fn find(points: &[Weighted], most: usize, widths: &[f32], room: usize, centres: Centres) -> Vec<Region> {
     let whole: f64 = points.iter().map(|p| p.weight).sum();
     let halves: Vec<f32> = widths.iter().map(|width| centres.half_side() * width).collect();
     let (first, all) = match centres {
@@ -263,24 +277,28 @@ pub fn find(points: &[Weighted], most: usize, widths: &[f32], centres: Centres) 
             let costs: Vec<f64> = (1..=most).map(|k| cluster(points, k, widths).1).collect();
             (elbow(&costs), Vec::new())
         }
-        Centres::Greedy => (1, squares(points, most, &halves)),
+        Centres::Greedy => (1, squares(points, most, &halves, room)),
     };
     let mut best = Vec::new();
     for k in first..=most {
         let own = match centres {
-            Centres::Means => cluster(points, k, widths).0,
+            Centres::Means => {
+                let square =
+                    |&(segment, centre): &(usize, Vec2)| Square { segment, centre, half: halves[segment] };
+                cluster(points, k, widths).0.iter().map(square).collect()
+            }
             Centres::Greedy => all[..k.min(all.len())].to_vec(),
         };
-        let members = assign(points, &own, &halves);
+        let members = assign(points, &own);
         let held: f64 = members.iter().flat_map(|(_, own)| own.iter().map(|p| p.weight)).sum();
         best = members;
         if held >= COVERAGE * whole {
             break;
         }
     }
-    let region = |((segment, centre), members): ((usize, Vec2), Vec<&Weighted>)| Region {
-        segment,
-        centre,
+    let region = |(square, members): (Square, Vec<&Weighted>)| Region {
+        segment: square.segment,
+        centre: square.centre,
         vertices: members.iter().map(|p| p.vertex).collect(),
     };
     best.into_iter().filter(|(_, members)| members.len() >= FEWEST).map(region).collect()
@@ -291,27 +309,34 @@ const COVERAGE: f64 = 0.9;
 /// Fewer vertices are not worth a network.
 const FEWEST: usize = 4;
 
-/// Centres of squares, each where it holds most of the weight that earlier ones do not.
-fn squares(points: &[Weighted], most: usize, halves: &[f32]) -> Vec<(usize, Vec2)> {
+/// Squares, each where it holds most of the weight that earlier ones do not. One that would hold more points
+/// than there is `room` for is smaller; one that would hold few is larger, until half of the room is used.
+fn squares(points: &[Weighted], most: usize, halves: &[f32], room: usize) -> Vec<Square> {
     let mut left: Vec<f64> = points.iter().map(|p| p.weight).collect();
-    let candidates: Vec<&Weighted> =
-        points.iter().step_by(points.len().div_ceil(CANDIDATES).max(1)).collect();
-    let mut out: Vec<(usize, Vec2)> = Vec::new();
+    let fitting = |centre: &Weighted| {
+        let own = points.iter().filter(|point| point.segment == centre.segment);
+        let mut distances: Vec<f32> = own.map(|p| (p.uv - centre.uv).abs().max_element()).collect();
+        distances.sort_unstable_by(f32::total_cmp);
+        let least = distances[(room / 2).clamp(1, distances.len()) - 1];
+        // The nearest that finds no room ends the square.
+        let most = distances.get(room).map_or(f32::INFINITY, |outside| outside.next_down().max(0.0));
+        let half = halves[centre.segment].max(least).min(most);
+        Square { segment: centre.segment, centre: centre.uv, half }
+    };
+    let tried: Vec<&Weighted> = points.iter().step_by(points.len().div_ceil(CANDIDATES).max(1)).collect();
+    let candidates: Vec<Square> = tried.into_par_iter().map(fitting).collect();
+    let mut out: Vec<Square> = Vec::new();
     while out.len() < most {
-        let holds = |centre: &Weighted, point: &Weighted| {
-            point.segment == centre.segment
-                && (point.uv - centre.uv).abs().max_element() <= halves[centre.segment]
-        };
-        let held = |centre: &&Weighted| -> f64 {
-            points.iter().zip(&left).filter(|(p, _)| holds(centre, p)).map(|(_, weight)| weight).sum()
+        let held = |square: &Square| -> f64 {
+            points.iter().zip(&left).filter(|(p, _)| square.holds(p)).map(|(_, weight)| weight).sum()
         };
         let worth: Vec<f64> = candidates.par_iter().map(held).collect();
         let best = (0..worth.len()).reduce(|a, b| if worth[b] > worth[a] { b } else { a });
         let Some(best) = best.filter(|best| worth[*best] > 0.0) else { break };
-        let centre = candidates[best];
-        out.push((centre.segment, centre.uv));
+        let square = candidates[best];
+        out.push(square);
         for (point, weight) in points.iter().zip(&mut left) {
-            if holds(centre, point) {
+            if square.holds(point) {
                 *weight = 0.0;
             }
         }
@@ -322,20 +347,14 @@ fn squares(points: &[Weighted], most: usize, halves: &[f32]) -> Vec<(usize, Vec2
 /// Places that are tried for a square.
 const CANDIDATES: usize = 4000;
 
-/// Every point within a square about a centre of its segment goes to the nearest one.
-fn assign<'a>(
-    points: &'a [Weighted],
-    centres: &[(usize, Vec2)],
-    halves: &[f32],
-) -> Vec<((usize, Vec2), Vec<&'a Weighted>)> {
-    let mut out: Vec<((usize, Vec2), Vec<&Weighted>)> = centres.iter().map(|c| (*c, Vec::new())).collect();
+/// Every point within a square goes to the one whose centre is nearest.
+fn assign<'a>(points: &'a [Weighted], squares: &[Square]) -> Vec<(Square, Vec<&'a Weighted>)> {
+    let mut out: Vec<(Square, Vec<&Weighted>)> = squares.iter().map(|s| (*s, Vec::new())).collect();
     for point in points {
-        let inside = |(_, (segment, centre)): &(usize, &(usize, Vec2))| {
-            *segment == point.segment && (point.uv - *centre).abs().max_element() <= halves[*segment]
-        };
-        let nearest = centres.iter().enumerate().filter(inside).min_by(|a, b| {
-            let distance = |c: Vec2| c.distance_squared(point.uv);
-            distance(a.1.1).total_cmp(&distance(b.1.1)).then(a.0.cmp(&b.0))
+        let inside = squares.iter().enumerate().filter(|(_, square)| square.holds(point));
+        let nearest = inside.min_by(|a, b| {
+            let distance = |square: &Square| square.centre.distance_squared(point.uv);
+            distance(a.1).total_cmp(&distance(b.1)).then(a.0.cmp(&b.0))
         });
         if let Some((owner, _)) = nearest {
             out[owner].1.push(point);
@@ -399,7 +418,7 @@ mod tests {
         // Points without an error do not pull.
         points.push(Weighted { vertex: 180, segment: 0, uv: Vec2::new(0.5, 0.5), weight: 0.0 });
         for centres in [Centres::Means, Centres::Greedy] {
-            let regions = find(&points, 6, &[0.5, 0.5], centres);
+            let regions = find(&points, 6, &[0.5, 0.5], 100, centres);
             assert_eq!(regions.len(), 3, "{centres:?}");
             for region in &regions {
                 assert!((60..=61).contains(&region.vertices.len()), "{centres:?}");
@@ -407,7 +426,10 @@ mod tests {
         }
         assert_eq!(elbow(&[10.0, 4.0, 1.0, 0.9, 0.8]), 3);
         assert_eq!(elbow(&[1.0]), 1);
-        assert!(find(&[], 6, &[], Centres::Means).is_empty());
-        assert!(find(&[], 6, &[], Centres::Greedy).is_empty());
+        assert!(find(&[], 6, &[], 1024, Centres::Means).is_empty());
+        assert!(find(&[], 6, &[], 1024, Centres::Greedy).is_empty());
+        let small = find(&points, 6, &[0.5, 0.5], 25, Centres::Greedy);
+        assert_eq!(small.len(), 6, "smaller squares, as many as may be");
+        assert!(small.iter().all(|region| (4..=25).contains(&region.vertices.len())), "{small:?}");
     }
 }

@@ -67,3 +67,31 @@ pub unsafe fn store(to: *mut Vec3, triples: [__m256; 3]) {
         _mm256_storeu_ps(to.add(16), triples[2]);
     }
 }
+
+/// Writes eight places, given by rows of x, y and z, each to its target.
+///
+/// # Safety
+/// Every target can be written.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn scatter(out: *mut Vec3, targets: &[u32; 8], [x, y, z]: [__m256; 3]) {
+    // Pairs of x and y: of vertices 0, 1, 4 and 5, and of 2, 3, 6 and 7.
+    let (even, odd) = (_mm256_unpacklo_ps(x, y), _mm256_unpackhi_ps(x, y));
+    let halves = |pair: __m256| (_mm256_castps256_ps128(pair), _mm256_extractf128_ps::<1>(pair));
+    let ((a, e), (c, g), (low, high)) = (halves(even), halves(odd), halves(z));
+    // SAFETY: promised by the caller; a `Vec3` is three numbers without gaps.
+    unsafe {
+        let to = |lane: usize| out.add(targets[lane] as usize).cast::<f32>();
+        for (first, pair) in [(0, a), (2, c), (4, e), (6, g)] {
+            _mm_storel_pd(to(first).cast(), _mm_castps_pd(pair));
+            _mm_storeh_pd(to(first + 1).cast(), _mm_castps_pd(pair));
+        }
+        for (first, z) in [(0, low), (4, high)] {
+            _mm_store_ss(to(first).add(2), z);
+            _mm_store_ss(to(first + 1).add(2), _mm_movehdup_ps(z));
+            let upper = _mm_movehl_ps(z, z);
+            _mm_store_ss(to(first + 2).add(2), upper);
+            _mm_store_ss(to(first + 3).add(2), _mm_movehdup_ps(upper));
+        }
+    }
+}

@@ -13,7 +13,7 @@ mod lanes;
 mod skin;
 mod stitch;
 
-pub use evaluate::Workspace;
+pub use evaluate::{BLOCK, Workspace};
 pub use stitch::Stitch;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};

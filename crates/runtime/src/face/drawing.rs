@@ -6,7 +6,9 @@
 //! at their own row, odd ones `k₀ + k₁` and then `k₂` below; columns alike. That is 4/9 of the work.
 
 use super::point::Point;
-use super::stencil::{After, Places, Stencil, stride};
+#[cfg(target_arch = "x86_64")]
+use super::stencil::winograd::Winograd;
+use super::stencil::{self, After, Places, Stencil, stride};
 use crate::dense::Kernel;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +101,9 @@ impl DrawingShape {
 struct Stage {
     /// Four parities after an upsampling, one stencil without.
     forward: Vec<(Stencil, Places)>,
+    /// The same as a single stencil with fewer products, where that is worth it.
+    #[cfg(target_arch = "x86_64")]
+    quick: Option<Winograd>,
     /// From derivatives by the output to derivatives by the input.
     backward: (Stencil, Places),
 }
@@ -198,6 +203,10 @@ impl Drawing {
             for (stencil, _) in &mut stage.forward {
                 stencil.bias_mut()[..hidden].copy_from_slice(bias);
             }
+            #[cfg(target_arch = "x86_64")]
+            if let Some(quick) = &mut stage.quick {
+                quick.set_bias(bias);
+            }
             for output in 0..hidden {
                 for input in 0..inputs {
                     let kernel = &kernels[output * inputs + input];
@@ -268,9 +277,7 @@ impl Drawing {
     pub fn forward(&self, kernel: Kernel, images: &mut Images, map: &mut [f32]) {
         for (index, stage) in self.stages.iter().enumerate() {
             let (before, after) = images.0.split_at_mut(index + 1);
-            for (stencil, places) in &stage.forward {
-                stencil.apply(kernel, &before[index], places, &mut after[0], After::Leaky(self.slope));
-            }
+            stage.forward(kernel, &before[index], &mut after[0], self.slope);
         }
         let features = images.0.last().expect("there are images");
         self.point.forward(kernel, &self.seen, features, map);
@@ -424,8 +431,25 @@ fn spread(doubled: bool, parity: usize, tap: usize, slope: f32, kernel: &mut [f3
 }
 
 impl Stage {
+    /// Sums at all its pixels, and a leaky rectifier.
+    fn forward(&self, kernel: Kernel, x: &[f32], y: &mut [f32], slope: f32) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(quick), true) = (&self.quick, stencil::fast(kernel)) {
+            // SAFETY: the machine has the instructions of the fast kernel.
+            unsafe { quick.apply(x, y, slope) };
+            return;
+        }
+        for (stencil, places) in &self.forward {
+            stencil.apply(kernel, x, places, y, After::Leaky(slope));
+        }
+    }
+
     /// Takes one 3×3 kernel over.
     fn set(&mut self, output: usize, input: usize, kernel: &[f32; 9]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(quick) = &mut self.quick {
+            quick.set(output, input, kernel);
+        }
         let sum = |rows: &[usize], columns: &[usize]| -> f32 {
             rows.iter().map(|row| columns.iter().map(|column| kernel[row * 3 + column]).sum::<f32>()).sum()
         };
@@ -462,6 +486,9 @@ fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; side * side];
     let mut forward = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    let quick =
+        (from == stencil::LANES && to == stencil::LANES).then(|| Winograd::new(side, wanted)).flatten();
     for index in (0..side * side).filter(|index| wanted[*index]) {
         let (row, column) = (index / side, index % side);
         forward.push([pixel(side, from, row, column), pixel(side, to, row + 1, column + 1)]);
@@ -479,6 +506,8 @@ fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
     *wanted = read;
     Stage {
         forward: vec![(Stencil::new(window(3, side, from), inputs, shape.hidden), Places::new(forward))],
+        #[cfg(target_arch = "x86_64")]
+        quick,
         backward: (Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward)),
     }
 }
@@ -515,6 +544,8 @@ fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) ->
     };
     Stage {
         forward: forward.map(parity).into(),
+        #[cfg(target_arch = "x86_64")]
+        quick: None,
         backward: (Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward)),
     }
 }

@@ -1,6 +1,6 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
-use super::super::lanes::{Eight, store, triples};
+use super::super::lanes::{Eight, scatter, store, triples};
 use super::{Coefficients, Decoder, LANES, NUMBERS, STEP, Weights};
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
@@ -170,16 +170,11 @@ impl Panel<'_> {
     unsafe fn finish(self, pose: usize, local: [__m256; 3]) {
         // SAFETY: the pose has a frame, and the caller of `apply` owns the targets.
         unsafe {
-            let places = triples(carry(self.coefficients.frames.get_unchecked(pose), local));
+            let places = carry(self.coefficients.frames.get_unchecked(pose), local);
             let out = self.out.add(pose * self.out_stride);
-            if self.run {
-                store(out.add(*self.targets as usize), places);
-            } else {
-                let mut eight = [Vec3::ZERO; LANES];
-                store(eight.as_mut_ptr(), places);
-                for (lane, place) in eight.iter().enumerate() {
-                    *out.add(*self.targets.add(lane) as usize) = *place;
-                }
+            match self.run {
+                true => store(out.add(*self.targets as usize), triples(places)),
+                false => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
             }
         }
     }

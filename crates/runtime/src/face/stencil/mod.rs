@@ -6,6 +6,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 pub mod reference;
+#[cfg(target_arch = "x86_64")]
+pub mod winograd;
 
 use crate::dense::Kernel;
 
