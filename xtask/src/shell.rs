@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The root of the repository.
+/// The root of the repository: as cargo says when it runs this program, which a shared build cache may have
+/// brought from a clone elsewhere.
 pub fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(own).join("..")
 }
 
 /// Runs a command in the root of the repository.
