@@ -71,7 +71,7 @@ const HEAD_SHARE: f32 = 0.5;
 /// Poses by which it is measured what the coarse networks leave.
 const REGION_POSES: usize = 200;
 /// Share of the time that the coarse networks get where both stages share a given time.
-const COARSE_SHARE: f64 = 0.6;
+const COARSE_SHARE: f64 = 0.5;
 /// Share of the time that normals get where maps carry them.
 const NORMALS_SHARE: f64 = 0.1;
 /// Tells the random numbers of later stages from those of the first.

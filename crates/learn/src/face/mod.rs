@@ -260,7 +260,7 @@ impl Default for FaceSettings {
             untied: true,
             normals: false,
             normal_weight: 5.0,
-            refinement_normal_weight: 25.0,
+            refinement_normal_weight: 15.0,
             batch: 8,
             hidden: 256,
             bins: 16,
