@@ -254,7 +254,10 @@ impl Run<'_> {
         influences: &Influences,
     ) -> Result<Option<(MotionParts, FrameReport)>, JobError> {
         let settings = &self.config.settings;
-        let Some(skull) = settings.frame.then(|| frame::find_skull(poses)).flatten() else { return Ok(None) };
+        let all = (0..poses.mesh.vertex_count() as u32).collect();
+        let choices = [Some(all), influences.calmest()].into_iter().flatten().filter(|_| settings.frame);
+        let found = choices.filter_map(|among| frame::find_skull(poses, &among));
+        let Some(skull) = found.min_by(|a, b| a.left_cm.total_cmp(&b.left_cm)) else { return Ok(None) };
         let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
         self.watch.event(Event::Started {
             what: "learning the head's motion",

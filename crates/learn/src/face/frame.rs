@@ -39,12 +39,12 @@ pub struct Skull {
 
 /// Finds the vertices that move most like one rigid body: fits a motion a pose, keeps the part that it
 /// explains best, again, with less and less of what was kept. `None` where taking their motion away would not
-/// make the rest much calmer.
-pub fn find_skull(poses: &FacePoses<'_>) -> Option<Skull> {
+/// make the rest much calmer. `among`: vertices that it may be, ascending.
+pub fn find_skull(poses: &FacePoses<'_>, among: &[u32]) -> Option<Skull> {
     let rest = poses.mesh.positions();
-    let count = poses.mesh.vertex_count();
-    let step = count.div_ceil(MOST_VERTICES).max(1);
-    let all: Vec<u32> = (0..count as u32).step_by(step).collect();
+    let step = |count: usize| count.div_ceil(MOST_VERTICES).max(1);
+    let all: Vec<u32> = among.iter().copied().step_by(step(among.len())).collect();
+    let mesh: Vec<usize> = (0..rest.len()).step_by(step(rest.len())).collect();
     let chosen = poses.spread(MOST_POSES);
     let fits = |members: &[u32]| -> Vec<RigidFit> {
         let at_rest: Vec<Vec3> = members.iter().map(|v| rest[*v as usize]).collect();
@@ -91,8 +91,7 @@ pub fn find_skull(poses: &FacePoses<'_>) -> Option<Skull> {
     let (mut motion, mut left, mut square) = (0.0, 0.0, 0.0);
     for (fit, pose) in motions.iter().zip(&chosen) {
         let now = poses.vertices_of(*pose);
-        for &vertex in &all {
-            let vertex = vertex as usize;
+        for &vertex in &mesh {
             motion += f64::from(now[vertex].distance(rest[vertex]));
             // Distances are the same in the head's frame and in the world.
             left += f64::from(now[vertex].distance(fit.apply(rest[vertex])));
@@ -100,7 +99,7 @@ pub fn find_skull(poses: &FacePoses<'_>) -> Option<Skull> {
         let miss = |v: &u32| f64::from(now[*v as usize].distance_squared(fit.apply(rest[*v as usize])));
         square += vertices.iter().map(miss).sum::<f64>();
     }
-    let whole = (chosen.len() * all.len()).max(1) as f64;
+    let whole = (chosen.len() * mesh.len()).max(1) as f64;
     let skull = Skull {
         error_cm: (square / (chosen.len() * vertices.len()).max(1) as f64).sqrt(),
         vertices,

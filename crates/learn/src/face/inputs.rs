@@ -46,6 +46,25 @@ impl Influences {
         self.moves.is_some()
     }
 
+    /// The fifth of the vertices that fewest controls move, among those that all controls of the whole head
+    /// move: its crown and teeth, not its lips. `None` where the rig was not asked or has no such controls.
+    pub fn calmest(&self) -> Option<Vec<u32>> {
+        /// A control that moves this share of the vertices moves the head.
+        const HEAD: f64 = 0.8;
+        let moves = self.moves.as_ref()?;
+        let vertices = moves.first()?.len();
+        let reach = |moves: &&Vec<bool>| moves.iter().filter(|m| **m).count() as f64;
+        let head: Vec<&Vec<bool>> = moves.iter().filter(|m| reach(m) >= HEAD * vertices as f64).collect();
+        let on_head = (0..vertices).filter(|vertex| head.iter().all(|moves| moves[*vertex]));
+        let controls = |vertex: usize| moves.iter().filter(|moves| moves[vertex]).count();
+        let counts: Vec<(usize, u32)> = on_head.map(|vertex| (controls(vertex), vertex as u32)).collect();
+        let mut sorted = counts.clone();
+        sorted.sort_unstable();
+        let most = sorted.get(counts.len() / 5)?.0;
+        let calm = counts.iter().filter(|(count, _)| *count <= most).map(|(_, vertex)| *vertex);
+        (!head.is_empty()).then(|| calm.collect())
+    }
+
     /// Controls that move any of these vertices, with the mean to subtract and the scale to multiply by.
     pub fn of(&self, poses: &FacePoses<'_>, vertices: &[u32]) -> (Vec<u32>, Vec<f32>, Vec<f32>) {
         self.of_more_than(0.0, poses, vertices)
@@ -153,4 +172,23 @@ fn unit(numbers: &mut [f64], other: Option<&[f64]>) {
     let length = dot(numbers, numbers).sqrt();
     let factor = if length > 1e-6 * before.max(1e-9) { 1.0 / length } else { 0.0 };
     numbers.iter_mut().for_each(|n| *n *= factor);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calmest_are_on_the_head_and_moved_by_few() {
+        // Ten vertices: two of a bust that holds still, two of a crown, six of a face.
+        let nod: Vec<bool> = (0..10).map(|vertex| vertex >= 2).collect();
+        let smile: Vec<bool> = (0..10).map(|vertex| vertex >= 4).collect();
+        let wink: Vec<bool> = (0..10).map(|vertex| vertex >= 8).collect();
+        let varying = vec![0, 1, 2];
+        let asked = Influences { varying, moves: Some(vec![nod, smile.clone(), wink.clone()]) };
+        assert_eq!(asked.calmest(), Some(vec![2, 3]));
+        assert_eq!(Influences { varying: vec![0], moves: None }.calmest(), None);
+        let without_head = Influences { varying: vec![0, 1], moves: Some(vec![smile, wink]) };
+        assert_eq!(without_head.calmest(), None, "no control moves the head");
+    }
 }

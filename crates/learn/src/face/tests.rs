@@ -282,7 +282,8 @@ mod training {
         poses.check().expect("good poses");
         let influences = Influences::new(&poses, None).expect("enough poses");
         let mut frame_parts = None;
-        if let Some(skull) = settings.frame.then(|| frame::find_skull(&poses)).flatten() {
+        let all: Vec<u32> = (0..poses.mesh.vertex_count() as u32).collect();
+        if let Some(skull) = settings.frame.then(|| frame::find_skull(&poses, &all)).flatten() {
             let seen = influences.of(&poses, &skull.vertices);
             let trained =
                 motion::learn(&poses, &skull.vertices, seen, motion::Size::body(1, 5000), 1, |_| true)
@@ -451,7 +452,8 @@ mod training {
             }
         }
         let mut poses = face.poses();
-        let skull = frame::find_skull(&poses).expect("the head turns");
+        let all: Vec<u32> = (0..count as u32).collect();
+        let skull = frame::find_skull(&poses, &all).expect("the head turns");
         assert!(skull.left_cm < 0.3 * skull.motion_cm, "{skull:?}");
         let influences = Influences::new(&poses, None).expect("enough poses");
         let seen = influences.of(&poses, &skull.vertices);
@@ -465,7 +467,7 @@ mod training {
             / (200 * count) as f64;
         assert!(left < 0.4 * skull.motion_cm, "{left} of {}", skull.motion_cm);
         let still = small_face(8, 50);
-        assert!(frame::find_skull(&still.poses()).is_none() || skull.vertices.len() >= 3);
+        assert!(frame::find_skull(&still.poses(), &all).is_none() || skull.vertices.len() >= 3);
     }
 
     #[test]
