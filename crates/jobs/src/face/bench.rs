@@ -57,7 +57,8 @@ pub struct BenchFaceReport {
     pub rig_ms: Option<f64>,
     /// Fused multiply-adds of one core at most, GFLOP/s.
     pub peak_gflops: Option<f64>,
-    /// What one pose on one thread reaches of it.
+    /// What one pose on one thread reaches of it, by the multiply-adds of the networks as they are written down;
+    /// Winograd's way to convolve does fewer.
     pub peak_share: Option<f64>,
     /// What 16-bit weights cost against 32 bits, measured when the twin was learned: mean and largest, mm.
     pub half_error_mm: serde_json::Value,

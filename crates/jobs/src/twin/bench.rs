@@ -72,8 +72,8 @@ pub struct BenchTwinReport {
     pub bandwidth_share: f64,
     /// Fused multiply-adds of one core at most, GFLOP/s (two a multiply-add).
     pub peak_gflops: f64,
-    /// What the networks alone reach of it for a crowd of 256: products of matrices in their sizes with what
-    /// follows each sum, weights in 16 bits, by the kernel of the hidden layers.
+    /// What products of matrices in the sizes of the networks, with what follows each sum, reach of it for 256
+    /// poses, in 16 bits by the kernel of the hidden layers.
     pub crowd_peak_share: f64,
     /// What the networks reach as a crowd of 256 really runs them: inputs are gathered, the last layers skip what
     /// is zero, and every vertex is carried by its bone and written. Neither the linear base nor seams.

@@ -164,7 +164,7 @@ impl Drawing {
         &self.shape
     }
 
-    /// Multiply-adds of one map.
+    /// Multiply-adds of one map as it is written down; the fast kernel does fewer.
     pub fn multiply_adds(&self) -> usize {
         let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
         let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
