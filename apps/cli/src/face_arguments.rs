@@ -58,6 +58,9 @@ pub struct LearnFaceArguments {
     /// Read all pixels of a map with the same weights, as in the paper.
     #[arg(long)]
     pub tied: bool,
+    /// Numbers that all pixels of a map read besides their own features, at most; none in the paper [default: 20]
+    #[arg(long, value_name = "N", conflicts_with = "tied")]
+    pub common: Option<usize>,
     /// Let maps carry normals as well: an engine then needs no faces to shade.
     #[arg(long)]
     pub normals: bool,

@@ -38,6 +38,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.bodies = !arguments.no_bodies;
     settings.cut = !arguments.no_cut;
     settings.untied = !arguments.tied;
+    settings.common = arguments.common.unwrap_or(settings.common);
     settings.normals = arguments.normals;
     settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);

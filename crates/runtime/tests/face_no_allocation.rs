@@ -33,7 +33,7 @@ fn net(name: &str, stage: Stage, vertices: Vec<u32>, shape: DrawingShape) -> Net
         inputs: (0..CONTROLS as u32).collect(),
         mean: vec![0.0; CONTROLS],
         scale: vec![1.0; CONTROLS],
-        dense: vec![layer(64, CONTROLS), layer(shape.first_image(), 64)],
+        dense: vec![layer(64, CONTROLS), layer(shape.dense_numbers(), 64)],
         map: Some(MapParts {
             shape,
             parameters: numbers(shape.parameter_count()),
@@ -69,7 +69,7 @@ fn twin() -> FaceTwin {
                 "a",
                 Stage::Coarse,
                 (0..200).collect(),
-                DrawingShape { untied: true, ..DrawingShape::default() },
+                DrawingShape { untied: true, common: 24, ..DrawingShape::default() },
             ),
             net(
                 "b",

@@ -2,7 +2,7 @@
 //! training beside PyTorch, in one alternating run, with the rig's own cost.
 
 use super::data::open_face_twin;
-use super::onnx::face_graph;
+use super::onnx::{face_graph, untied_weights};
 use crate::twin::bench::{BenchTwinConfig, Contest, median, time};
 use crate::twin::peers::{Peers, environment};
 use crate::twin::race::TrainingRace;
@@ -345,7 +345,9 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
         writer.f32(&named(&format!("{convolution}.kernel")), &[shape.hidden, inputs, 3, 3], kernel);
         writer.f32(&named(&format!("{convolution}.kernel_bias")), &[shape.hidden], bias);
     }
-    let (point, bias) = rest.split_at(shape.sets() * shape.outputs * shape.hidden);
-    writer.f32(&named("point"), &[shape.sets(), shape.outputs, shape.hidden], point);
+    let (point, bias) = rest.split_at(shape.sets() * shape.outputs * shape.reads());
+    let point = untied_weights(shape, point);
+    writer.f32(&named("point"), &[shape.outputs, shape.hidden, shape.sets()], &point.features);
+    writer.f32(&named("common"), &[shape.common, shape.outputs * shape.sets()], &point.common);
     writer.f32(&named("point_bias"), &[shape.sets(), shape.outputs], bias);
 }

@@ -6,6 +6,7 @@
 
 use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
+use understudy_runtime::face::drawing::DrawingShape;
 use understudy_runtime::face::sample::Look;
 use understudy_runtime::face::{DenseParts, FaceParts, LEAK, MapParts, MotionParts, NetParts, Stage};
 
@@ -116,7 +117,13 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
     let shape = &map.shape;
     let (side, channels) = (shape.side as i64, shape.channels as i64);
     let image_shape = graph.integers(&[4], &[1, side, side, channels]);
-    let image = graph.node("Reshape", &[numbers, &image_shape], &[]);
+    let first = shape.first_image() as i64;
+    let part = |graph: &mut Graph, from: i64, to: i64| {
+        let [from, to, along] = [from, to, 1].map(|number| graph.integers(&[1], &[number]));
+        graph.node("Slice", &[numbers, &from, &to, &along], &[])
+    };
+    let image = if shape.common > 0 { part(graph, 0, first) } else { numbers.clone() };
+    let image = graph.node("Reshape", &[&image, &image_shape], &[]);
     let mut image = graph.node("Transpose", &[&image], &[Attribute::Integers("perm", &[0, 3, 1, 2])]);
     let mut rest = &map.parameters[..];
     let mut take = |count: usize| {
@@ -144,7 +151,7 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
         image = graph.node("LeakyRelu", &[&image], &[Attribute::Float("alpha", LEAK)]);
     }
     let pixels = shape.map_side() * shape.map_side();
-    let weights = take(shape.sets() * shape.outputs * shape.hidden);
+    let weights = take(shape.sets() * shape.outputs * shape.reads());
     let bias = take(shape.sets() * shape.outputs);
     let flat = match shape.untied {
         false => {
@@ -157,12 +164,20 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
         }
         true => {
             // Weights by pixel, last: a product of arrays and a sum over features.
-            let size = shape.outputs * shape.hidden;
-            let turned = |numbers: &[f32], size: usize| -> Vec<f32> {
-                (0..size).flat_map(|n| (0..pixels).map(move |p| p * size + n)).map(|i| numbers[i]).collect()
-            };
-            let weights = graph.floats(&[shape.outputs, shape.hidden, pixels], &turned(weights, size));
-            let bias = graph.floats(&[shape.outputs, pixels], &turned(bias, shape.outputs));
+            let own = untied_weights(shape, weights);
+            let weights = graph.floats(&[shape.outputs, shape.hidden, pixels], &own.features);
+            let turned: Vec<f32> = (0..shape.outputs * pixels)
+                .map(|place| bias[place % pixels * shape.outputs + place / pixels])
+                .collect();
+            let mut bias = graph.floats(&[shape.outputs, pixels], &turned);
+            if shape.common > 0 {
+                let common = part(graph, first, shape.dense_numbers() as i64);
+                let weights = graph.floats(&[shape.common, shape.outputs * pixels], &own.common);
+                let sums = graph.node("MatMul", &[&common, &weights], &[]);
+                let flat = graph.integers(&[2], &[shape.outputs as i64, pixels as i64]);
+                let sums = graph.node("Reshape", &[&sums, &flat], &[]);
+                bias = graph.node("Add", &[&sums, &bias], &[]);
+            }
             let features = graph.integers(&[3], &[1, shape.hidden as i64, pixels as i64]);
             let features = graph.node("Reshape", &[&image, &features], &[]);
             let products = graph.node("Mul", &[&features, &weights], &[]);
@@ -188,6 +203,27 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
     }
     let three = graph.integers(&[3], &[0, 1, 2]);
     graph.node("Gather", &[&all, &three], &axis(1))
+}
+
+/// Weights that every pixel has of its own, turned so that the last dimension runs over pixels.
+pub struct UntiedWeights {
+    /// `[outputs][hidden][pixels]`.
+    pub features: Vec<f32>,
+    /// `[common][outputs][pixels]`.
+    pub common: Vec<f32>,
+}
+
+/// Turns weights `[pixels][outputs][hidden + common]`.
+pub fn untied_weights(shape: &DrawingShape, weights: &[f32]) -> UntiedWeights {
+    let (outputs, reads, pixels) = (shape.outputs, shape.reads(), shape.sets());
+    let over_pixels =
+        |output: usize, read: usize| (0..pixels).map(move |p| weights[(p * outputs + output) * reads + read]);
+    let features = (0..outputs).flat_map(|o| (0..shape.hidden).map(move |c| (o, c)));
+    let common = (shape.hidden..reads).flat_map(|c| (0..outputs).map(move |o| (o, c)));
+    UntiedWeights {
+        features: features.flat_map(|(o, c)| over_pixels(o, c)).collect(),
+        common: common.flat_map(|(o, c)| over_pixels(o, c)).collect(),
+    }
 }
 
 /// Horn's matrix is linear in the covariance, `[9] → [16]`; the rotation in the outer product of the

@@ -56,13 +56,16 @@ class Net(torch.nn.Module):
             layer.weight.data, layer.bias.data = kernel, bias
             self.convolutions.append(layer)
         # One set of weights for all pixels, or one a pixel; the last dimension runs over pixels.
-        self.point = torch.nn.Parameter(get("point").permute(1, 2, 0).contiguous())
+        self.point = torch.nn.Parameter(get("point"))
+        self.common = torch.nn.Parameter(get("common"))
         self.point_bias = torch.nn.Parameter(get("point_bias").t().contiguous())
 
     def forward(self, controls):
         x = (controls[:, self.inputs] - self.mean) * self.scale
         for layer in self.dense:
             x = F.leaky_relu(layer(x), LEAK)
+        first = self.side * self.side * self.channels
+        x, common = x[:, :first], x[:, first:]
         x = x.view(-1, self.side, self.side, self.channels).permute(0, 3, 1, 2)
         for index, layer in enumerate(self.convolutions):
             if index < self.doublings:
@@ -73,6 +76,8 @@ class Net(torch.nn.Module):
             x = self.point[:, :, 0] @ x + self.point_bias
         else:
             x = (self.point * x.unsqueeze(1)).sum(2) + self.point_bias
+            if len(self.common):
+                x = x + (common @ self.common).view(x.shape)
         return (x[:, :, self.pixels] * self.weights).sum(-1).transpose(1, 2)
 
 

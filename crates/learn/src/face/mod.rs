@@ -17,6 +17,7 @@ pub mod motion;
 pub mod net;
 pub mod normals;
 mod parameters;
+mod pixels;
 mod plan;
 pub mod regions;
 pub mod rigid;
@@ -215,6 +216,8 @@ pub struct FaceSettings {
     pub cut: bool,
     /// Whether every pixel of a map reads the features with weights of its own (our addition).
     pub untied: bool,
+    /// Most numbers of the dense layers that such pixels read besides their features (our addition).
+    pub common: usize,
     /// Whether maps carry normals as well (our addition).
     pub normals: bool,
     /// α of the normals in the loss.
@@ -258,6 +261,7 @@ impl Default for FaceSettings {
             frame: true,
             cut: true,
             untied: true,
+            common: 20,
             normals: false,
             normal_weight: 5.0,
             refinement_normal_weight: 15.0,
@@ -292,6 +296,7 @@ impl FaceSettings {
         }
         setting("batch", self.batch as f64, (1..=1024).contains(&self.batch))?;
         setting("width", self.hidden as f64, (1..=4096).contains(&self.hidden))?;
+        setting("number of common numbers", self.common as f64, self.common <= 256)?;
         setting("number of bins", self.bins as f64, self.bins > 0)?;
         setting("number of landmarks", self.landmarks as f64, self.landmarks > 0)?;
         setting("rigid tolerance", self.rigid_mm, self.rigid_mm.is_finite() && self.rigid_mm >= 0.0)?;

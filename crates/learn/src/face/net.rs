@@ -2,7 +2,7 @@
 //! How parameters lie in their array is said in `parameters`.
 
 use super::parameters::ParameterLayout;
-use super::update::{Moments, Step};
+use super::update::{Moments, PixelFactors, Step};
 use super::{FacePoses, rows};
 use understudy_core::{Vec2, Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
@@ -88,7 +88,15 @@ pub(super) struct NetHarvest {
     by_numbers: Vec<f32>,
     /// Of pixels with weights of their own, in the drawing's order.
     features: Vec<f32>,
+    /// What all of them read.
+    common: Vec<f32>,
     by_pixels: Vec<f32>,
+}
+
+impl NetHarvest {
+    fn factors(&self) -> PixelFactors<'_> {
+        PixelFactors { features: &self.features, common: &self.common, slopes: &self.by_pixels }
+    }
 }
 
 impl TrainNet {
@@ -172,12 +180,13 @@ impl TrainNet {
     /// Memory for the derivatives of one pose.
     pub fn harvest(&self) -> NetHarvest {
         let numbers = self.layout.sizes[self.layout.layers()];
-        let (hidden, outputs) =
-            self.drawing.as_ref().map_or((0, 0), |(d, _)| (d.shape().hidden, d.shape().outputs));
+        let sizes = |(d, _): &(Drawing, Vec<Look>)| [d.shape().hidden, d.shape().common, d.shape().outputs];
+        let [hidden, common, outputs] = self.drawing.as_ref().map_or([0; 3], sizes);
         NetHarvest {
             sums: self.drawing.as_ref().map(|(d, _)| d.sums()),
             by_numbers: vec![0.0; numbers],
             features: vec![0.0; self.pixels.len() * hidden],
+            common: vec![0.0; common],
             by_pixels: vec![0.0; self.pixels.len() * outputs],
         }
     }
@@ -223,7 +232,7 @@ impl TrainNet {
         let numbers = &self.outputs[self.layout.layers()][pose * size..(pose + 1) * size];
         match (&self.drawing, &mut tape.drawing) {
             (Some((drawing, looks)), Some(DrawingTape { images, map, .. })) => {
-                drawing.fill_first(numbers, images);
+                drawing.take_in(numbers, images);
                 drawing.forward(kernel, images, map);
                 let shape = drawing.shape();
                 sample::gather(map, shape.map_side(), shape.outputs, 0, looks, &mut tape.offsets);
@@ -249,26 +258,26 @@ impl TrainNet {
         for (slope, member) in tape.by_offsets.iter_mut().zip(&self.members) {
             *slope = (by_vertices[*member as usize] * self.spec.unit).into();
         }
-        match (&self.drawing, &mut tape.drawing, &mut harvest.sums) {
+        let NetHarvest { sums, by_numbers, features, common, by_pixels } = harvest;
+        match (&self.drawing, &mut tape.drawing, sums) {
             (Some((drawing, looks)), Some(tape_of_drawing), Some(sums)) => {
                 let DrawingTape { images, slopes, by_map, .. } = tape_of_drawing;
                 let shape = drawing.shape();
                 by_map.fill(0.0);
                 sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, looks, by_map);
+                if !self.pixels.is_empty() {
+                    drawing.factors(images, by_map, features, common, by_pixels);
+                }
                 if self.frozen {
-                    drawing.factors(images, by_map, &mut harvest.features, &mut harvest.by_pixels);
                     return;
                 }
                 drawing.backward(kernel, images, by_map, slopes);
                 sums.clear();
                 drawing.accumulate(kernel, images, by_map, slopes, sums);
-                if !self.pixels.is_empty() {
-                    drawing.factors(images, by_map, &mut harvest.features, &mut harvest.by_pixels);
-                }
-                drawing.take_first(slopes, &mut harvest.by_numbers);
+                drawing.give_back(slopes, by_numbers);
             }
             _ => {
-                for (slope, three) in tape.by_offsets.iter().zip(harvest.by_numbers.chunks_exact_mut(3)) {
+                for (slope, three) in tape.by_offsets.iter().zip(by_numbers.chunks_exact_mut(3)) {
                     three.copy_from_slice(&slope.to_array());
                 }
             }
@@ -282,13 +291,12 @@ impl TrainNet {
         }
         let own = self.layout.drawing_start() + self.gradient.len();
         if let Some((drawing, _)) = self.drawing.as_ref().filter(|_| !self.pixels.is_empty()) {
-            let factors: Vec<(&[f32], &[f32])> =
-                harvests.iter().map(|harvest| (&harvest.features[..], &harvest.by_pixels[..])).collect();
+            let shape = drawing.shape();
             step.apply_pixels(
                 &mut self.parameters[own..],
                 &self.pixels,
-                &factors,
-                (drawing.shape().sets(), drawing.shape().outputs, drawing.shape().hidden),
+                &harvests.iter().map(|harvest| harvest.factors()).collect::<Vec<_>>(),
+                [shape.sets(), shape.outputs, shape.hidden, shape.common],
                 &mut self.moments.first[own..],
                 &mut self.moments.second[own..],
             );

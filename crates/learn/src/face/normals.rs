@@ -60,7 +60,7 @@ fn join_maps(map: &mut MapParts, other: &MapParts) {
         assert_eq!((a.len(), b.len()), (sets * size, sets * size), "the same shape");
         a.chunks_exact(size).zip(b.chunks_exact(size)).flat_map(|(a, b)| [a, b].concat()).collect()
     };
-    let size = shape.outputs * shape.hidden;
+    let size = shape.outputs * shape.reads();
     let (weights, bias) = map.parameters[shared..].split_at(sets * size);
     let (other_weights, other_bias) = other.parameters[shared..].split_at(sets * size);
     let weights = both(size, weights, other_weights);

@@ -5,6 +5,7 @@ use super::coordinates::{Layout, layout};
 use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
+use super::pixels::own_pixels;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::trainer::Problem;
@@ -19,6 +20,8 @@ const MOST_VALIDATION: usize = 96;
 const CROWDED: usize = 20;
 /// Doublings of a coarse map whose vertices need room between them.
 const MOST_DOUBLINGS: usize = 3;
+/// Controls of a network for one number that all its pixels read.
+const COMMON: usize = 4;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
@@ -287,11 +290,24 @@ fn specify(
     name: &str,
     stage: Stage,
     vertices: Vec<u32>,
-    shape: DrawingShape,
+    mut shape: DrawingShape,
     unit: f32,
 ) -> (NetSpec, Layout) {
     let (inputs, mean, scale) = influences.of(poses, &vertices);
-    let layout = layout(poses, uvs, &vertices, shape.map_side(), settings.cut);
+    if shape.untied {
+        // What few controls move has little to say. Regions are where most is to be said.
+        let [most, each] = match stage {
+            Stage::Coarse => [settings.common, COMMON],
+            Stage::Refinement => [settings.common * 3 / 2, COMMON / 2],
+        };
+        shape.common = most.min(inputs.len() / each);
+    }
+    let mut layout = layout(poses, uvs, &vertices, shape.map_side(), settings.cut);
+    // Squares that are chosen to hold no more vertices than their maps have pixels.
+    if stage == Stage::Refinement && settings.cut && settings.measured_regions {
+        let own = own_pixels(&layout.coordinates, shape.map_side());
+        layout.coordinates = own.unwrap_or(layout.coordinates);
+    }
     let kind = match settings.dense {
         true => NetKind::Dense,
         false => NetKind::Map { shape, coordinates: layout.coordinates.clone() },

@@ -135,7 +135,7 @@ mod training {
         let normal = |((i, m), s): ((&u32, &f32), &f32)| f64::from((controls[*i as usize] - m) * s);
         let mut x: Vec<f64> = spec.inputs.iter().zip(&spec.mean).zip(&spec.scale).map(normal).collect();
         let sizes = match &spec.kind {
-            NetKind::Map { shape, .. } => vec![hidden, shape.first_image()],
+            NetKind::Map { shape, .. } => vec![hidden, shape.dense_numbers()],
             NetKind::Dense => vec![hidden, hidden, 3 * spec.vertices.len()],
         };
         for (layer, size) in sizes.iter().enumerate() {
@@ -152,6 +152,7 @@ mod training {
         let NetKind::Map { shape, coordinates } = &spec.kind else {
             return x.chunks_exact(3).map(|three| DVec3::from_slice(three) * scale).collect();
         };
+        let common = x.split_off(shape.first_image());
         let (mut side, mut channels) = (shape.side, shape.channels);
         for convolution in 0..shape.convolutions() {
             let doubled = usize::from(convolution < shape.doublings) + 1;
@@ -183,11 +184,13 @@ mod training {
             }
             (x, channels) = (out, shape.hidden);
         }
-        let (weights, bias) = (take(shape.sets() * 3 * channels), take(shape.sets() * 3));
+        let reads = shape.reads();
+        let (weights, bias) = (take(shape.sets() * 3 * reads), take(shape.sets() * 3));
         let pixel = |index: usize| {
             let sum = |o: usize| {
                 let row = if shape.untied { 3 * index + o } else { o };
-                let own = (0..channels).map(|c| weights[row * channels + c] * x[index * channels + c]);
+                let read = x[index * channels..(index + 1) * channels].iter().chain(&common);
+                let own = read.enumerate().map(|(c, x)| weights[row * reads + c] * x);
                 bias[row] + own.sum::<f64>()
             };
             DVec3::new(sum(0), sum(1), sum(2))
@@ -209,9 +212,12 @@ mod training {
         let settings = FaceSettings { batch: 3, hidden: 6, frame: false, ..FaceSettings::default() };
         let influences = Influences::new(&poses, None).expect("enough poses");
         let plan = Plan::new(&poses, &influences, &settings).expect("something moves");
-        for (dense, untied) in [(false, false), (false, true), (true, false)] {
+        for (dense, untied, common) in
+            [(false, false, 0), (false, true, 0), (false, true, 5), (true, false, 0)]
+        {
             let mut specs = plan.coarse.clone();
-            let shape = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied };
+            let shape =
+                DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied, common };
             let uvs = poses.mesh.vertex_uvs().expect("has UVs");
             for spec in &mut specs {
                 let place = |v: &u32| uvs[*v as usize] * 1.2 * (shape.map_side() - 1) as f32;
@@ -256,7 +262,7 @@ mod training {
             };
             assert!((cost(&parameters) - before.total()).abs() < 1e-5 * before.total().max(1.0));
             let miss = directional_miss(cost, &parameters, &gradient, 1e-7, 25, 3);
-            assert!(miss < 2e-3, "dense {dense}, untied {untied}: {miss}");
+            assert!(miss < 2e-3, "dense {dense}, untied {untied}, common {common}: {miss}");
         }
     }
 

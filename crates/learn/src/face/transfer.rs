@@ -17,6 +17,8 @@ const MOST_FAR: f64 = 0.05;
 const SAME: f32 = 1e-6;
 /// What the side on which a vertex lies counts beside its place: enough to choose between equal places.
 const SIDE_SHARE: f32 = 1e-3;
+/// Vertices whose pixels are farther apart are no neighbours in their map.
+const NEIGHBOURS: f32 = 1.5;
 /// Cells along each side of the grid that finds triangles.
 const CELLS: usize = 96;
 
@@ -86,7 +88,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
                 };
                 nets[net].vertices.push(vertex);
                 let own = nets[net].map.as_mut().expect("has one like the old");
-                own.coordinates.push(spot.mean(place));
+                own.coordinates.push(spot.mean(place, twin.nets[net].stage));
             }
         }
     }
@@ -169,6 +171,9 @@ fn followers<'a>(
 pub struct Spot {
     vertices: [u32; 3],
     weights: [f32; 3],
+    /// Whether each corner lies in the map where it lies in this triangle's texture. Where a texture is cut open a
+    /// vertex has two places in it and one in the map.
+    own: [bool; 3],
 }
 
 impl Spot {
@@ -193,24 +198,40 @@ impl Spot {
         votes[best]
     }
 
-    /// The mean of what corners have; those without are left out.
-    fn mean(&self, of: impl Fn(usize) -> Option<Vec2>) -> Vec2 {
+    /// The mean of the map coordinates of corners; those without are left out, and those whose place is on the
+    /// other side of a cut: between them and the others lies all of the map. Where all of them are, the heaviest
+    /// speaks alone; so does it in a region whose vertices have pixels of their own, where those between two that
+    /// are no neighbours belong to somebody else.
+    fn mean(&self, of: impl Fn(usize) -> Option<Vec2>, stage: Stage) -> Vec2 {
+        // A corner may have all of its weight lost to rounding.
+        let corners = (0..3).filter_map(|corner| {
+            let value = of(self.vertices[corner] as usize)?;
+            Some((value, self.weights[corner].max(1e-6), self.own[corner]))
+        });
+        let near = || corners.clone().filter(|(.., own)| *own);
         let (mut sum, mut weight) = (Vec2::ZERO, 0.0);
-        for (vertex, share) in self.vertices.iter().zip(self.weights) {
-            if let Some(value) = of(*vertex as usize) {
-                // A corner may have all of its weight lost to rounding.
-                let share = share.max(1e-6);
-                sum += value * share;
-                weight += share;
-            }
+        for (value, share, _) in near() {
+            sum += value * share;
+            weight += share;
         }
-        if weight > 0.0 { sum / weight } else { Vec2::ZERO }
+        let heaviest = corners.clone().max_by(|a, b| a.1.total_cmp(&b.1));
+        let heaviest = heaviest.map_or(Vec2::ZERO, |(value, ..)| value);
+        let apart = near().any(|(value, ..)| value.distance(heaviest) > NEIGHBOURS);
+        if weight > 0.0 && !(apart && stage == Stage::Refinement) { sum / weight } else { heaviest }
     }
+}
+
+/// A triangle in texture space.
+struct Triangle {
+    vertices: [u32; 3],
+    corners: [Vec2; 3],
+    /// See [`Spot`].
+    own: [bool; 3],
 }
 
 /// Triangles of a mesh in texture space.
 struct Atlas {
-    triangles: Vec<([u32; 3], [Vec2; 3])>,
+    triangles: Vec<Triangle>,
     cells: Vec<Vec<u32>>,
     low: Vec2,
     size: f32,
@@ -218,26 +239,30 @@ struct Atlas {
 
 impl Atlas {
     fn new(mesh: &Mesh) -> Option<Self> {
-        if !mesh.has_uvs() {
-            return None;
-        }
+        let places = mesh.vertex_uvs()?;
         let mut triangles = Vec::new();
         for (face, corners) in mesh.faces().iter().zip(mesh.face_uvs()) {
             let at = |corner: usize| mesh.uvs()[corners.raw()[corner] as usize];
-            let vertex = face.raw();
-            triangles.push(([vertex[0], vertex[1], vertex[2]], [at(0), at(1), at(2)]));
+            let mut push = |three: [usize; 3]| {
+                let (vertices, corners) = (three.map(|corner| face.raw()[corner]), three.map(at));
+                let own = [0, 1, 2].map(|corner| {
+                    let place = places[vertices[corner] as usize];
+                    place.distance(corners[corner]) <= SAME
+                });
+                triangles.push(Triangle { vertices, corners, own });
+            };
+            push([0, 1, 2]);
             if face.corner_count() == 4 {
-                triangles.push(([vertex[0], vertex[2], vertex[3]], [at(0), at(2), at(3)]));
+                push([0, 2, 3]);
             }
         }
-        let points = || triangles.iter().flat_map(|(_, uvs)| uvs.iter().copied());
+        let points = || triangles.iter().flat_map(|triangle| triangle.corners);
         let low = points().fold(Vec2::INFINITY, Vec2::min);
         let high = points().fold(Vec2::NEG_INFINITY, Vec2::max);
         let size = (high - low).max_element().max(1e-9);
         let mut atlas = Self { triangles: Vec::new(), cells: vec![Vec::new(); CELLS * CELLS], low, size };
-        for (index, (_, uvs)) in (0u32..).zip(&triangles) {
-            let from = atlas.cell(uvs[0].min(uvs[1]).min(uvs[2]));
-            let to = atlas.cell(uvs[0].max(uvs[1]).max(uvs[2]));
+        for (index, Triangle { corners: [a, b, c], .. }) in (0u32..).zip(&triangles) {
+            let (from, to) = (atlas.cell(a.min(*b).min(*c)), atlas.cell(a.max(*b).max(*c)));
             for row in from.1..=to.1 {
                 for column in from.0..=to.0 {
                     atlas.cells[row * CELLS + column].push(index);
@@ -259,7 +284,8 @@ impl Atlas {
     /// lie on each other there too, that on the side of `around`.
     fn find(&self, uv: Vec2, at: Vec3, around: Vec3, rest: &[Vec3]) -> (Spot, f32) {
         let (x, y) = self.cell(uv);
-        let mut best = (Spot { vertices: [0; 3], weights: [1.0, 0.0, 0.0] }, f32::INFINITY);
+        let nowhere = Spot { vertices: [0; 3], weights: [1.0, 0.0, 0.0], own: [true; 3] };
+        let mut best = (nowhere, f32::INFINITY);
         for ring in 0..CELLS {
             // A triangle in a farther ring is at least that far away.
             if best.1 <= (ring as f32 - 1.0) / CELLS as f32 {
@@ -272,9 +298,10 @@ impl Atlas {
                         continue;
                     }
                     for &triangle in &self.cells[row * CELLS + column] {
-                        let (vertices, corners) = &self.triangles[triangle as usize];
+                        let Triangle { vertices, corners, own } = &self.triangles[triangle as usize];
                         let (weights, distance) = nearest(uv, corners);
-                        let (spot, distance) = (Spot { vertices: *vertices, weights }, distance / self.size);
+                        let spot = Spot { vertices: *vertices, weights, own: *own };
+                        let distance = distance / self.size;
                         let away = |spot: &Spot| {
                             let side = spot.middle(rest).distance_squared(around);
                             spot.on(rest).distance_squared(at) + SIDE_SHARE * side
@@ -410,6 +437,22 @@ mod tests {
         for (a, b) in before[..skin].iter().zip(&after) {
             assert!(a.distance(*b) < 1e-4, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn vertices_at_a_cut_of_the_texture_stay_on_their_side() {
+        // The last triangle closes a strip whose first vertex lies at the other end of the map.
+        let at = [Vec2::new(0.0, 0.0), Vec2::new(31.0, 0.0), Vec2::new(30.0, 2.0)];
+        let spot = Spot { vertices: [0, 1, 2], weights: [0.5, 0.3, 0.2], own: [false, true, true] };
+        let place = spot.mean(|v| Some(at[v]), Stage::Coarse);
+        assert!(place.distance(Vec2::new(30.6, 0.8)) < 1e-5, "{place}");
+        // Nobody on this side: one of them, not between them.
+        let lost = Spot { own: [false; 3], ..spot };
+        assert_eq!(lost.mean(|v| Some(at[v]), Stage::Coarse), at[0]);
+        assert_eq!(lost.mean(|v| (v > 0).then(|| at[v]), Stage::Coarse), at[1]);
+        assert_eq!(spot.mean(|_| None, Stage::Coarse), Vec2::ZERO);
+        // Pixels of their own, two apart: none between them.
+        assert_eq!(Spot { own: [true; 3], ..spot }.mean(|v| Some(at[v]), Stage::Refinement), at[0]);
     }
 
     #[test]

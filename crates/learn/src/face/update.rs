@@ -19,6 +19,17 @@ pub const BETA_2: f32 = 0.999;
 /// Keeps small gradients from large steps.
 pub const EPSILON: f32 = 1e-8;
 
+/// What one pose leaves for the weights of pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PixelFactors<'a> {
+    /// `[pixels][hidden]`.
+    pub features: &'a [f32],
+    /// What all pixels read, `[common]`.
+    pub common: &'a [f32],
+    /// Derivatives by the map, `[pixels][outputs]`.
+    pub slopes: &'a [f32],
+}
+
 /// Averages of a gradient and of its square.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Moments {
@@ -99,9 +110,9 @@ impl Step {
     }
 
     /// Steps down the derivatives of a 1×1 convolution with weights of its own in every pixel, `g[o][c] =
-    /// Σ_b d[o] · f[c]`. `parameters` and moments: weights `[sets][outputs][hidden]`, then bias
-    /// `[sets][outputs]`. `pixels`: the sets that have a derivative; `factors` of each pose: their features
-    /// `[pixels][hidden]` and derivatives `[pixels][outputs]`. `sizes`: sets, outputs, hidden.
+    /// Σ_b d[o] · f[c]`. `parameters` and moments: weights `[sets][outputs][hidden + common]`, then bias
+    /// `[sets][outputs]`. `pixels`: the sets that have a derivative, with `factors` of each pose. `sizes`: sets,
+    /// outputs, hidden, common.
     ///
     /// # Panics
     /// When an array is too short.
@@ -109,34 +120,37 @@ impl Step {
         &self,
         parameters: &mut [f32],
         pixels: &[usize],
-        factors: &[(&[f32], &[f32])],
-        (sets, outputs, hidden): (usize, usize, usize),
+        factors: &[PixelFactors<'_>],
+        [sets, outputs, hidden, common]: [usize; 4],
         first: &mut [f32],
         second: &mut [f32],
     ) {
-        let weights = sets * outputs * hidden;
-        for (features, slopes) in factors {
-            assert!(features.len() == pixels.len() * hidden, "features of all pixels");
-            assert!(slopes.len() == pixels.len() * outputs, "derivatives of all pixels");
+        let reads = hidden + common;
+        let weights = sets * outputs * reads;
+        for own in factors {
+            assert!(own.features.len() == pixels.len() * hidden, "features of all pixels");
+            assert!(own.common.len() == common, "what all pixels read");
+            assert!(own.slopes.len() == pixels.len() * outputs, "derivatives of all pixels");
         }
-        let mut gradient = vec![0.0f32; hidden];
+        // One pixel is a dense layer of its own: what it read in each pose, and the derivatives.
+        let mut read = vec![0.0f32; factors.len() * reads];
+        let mut by = vec![0.0f32; factors.len() * outputs];
+        for (row, own) in read.chunks_exact_mut(reads).zip(factors) {
+            row[hidden..].copy_from_slice(own.common);
+        }
         for (index, pixel) in pixels.iter().enumerate() {
+            let rows = read.chunks_exact_mut(reads).zip(by.chunks_exact_mut(outputs));
+            for ((read, by), own) in rows.zip(factors) {
+                read[..hidden].copy_from_slice(&own.features[index * hidden..(index + 1) * hidden]);
+                by.copy_from_slice(&own.slopes[index * outputs..(index + 1) * outputs]);
+            }
+            let range = pixel * outputs * reads..(pixel + 1) * outputs * reads;
+            let (m, v) = (&mut first[range.clone()], &mut second[range.clone()]);
+            self.apply_product(&mut parameters[range], &by, &read, outputs, reads, m, v);
             for output in 0..outputs {
-                gradient.fill(0.0);
-                let mut by_bias = 0.0;
-                for (features, slopes) in factors {
-                    let by = slopes[index * outputs + output];
-                    by_bias += by;
-                    let own = &features[index * hidden..(index + 1) * hidden];
-                    gradient.iter_mut().zip(own).for_each(|(sum, f)| *sum += by * f);
-                }
-                let row = pixel * outputs + output;
-                let range = row * hidden..(row + 1) * hidden;
-                let bias = weights + row..weights + row + 1;
-                for (range, gradient) in [(range, &gradient[..]), (bias, &[by_bias][..])] {
-                    let (first, second) = (&mut first[range.clone()], &mut second[range.clone()]);
-                    self.apply(&mut parameters[range], gradient, first, second);
-                }
+                let place = weights + pixel * outputs + output;
+                let gradient = by.iter().skip(output).step_by(outputs).sum();
+                self.one(&mut parameters[place], gradient, &mut first[place], &mut second[place]);
             }
         }
     }

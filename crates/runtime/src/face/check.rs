@@ -130,7 +130,7 @@ fn check_net(net: &NetParts, controls: usize) -> Result<(), FaceError> {
     if !map.shape.is_sane() {
         return Err(FaceError::Shape { network: name.clone(), shape: map.shape });
     }
-    check_chain(name, &net.dense, net.inputs.len(), map.shape.first_image())?;
+    check_chain(name, &net.dense, net.inputs.len(), map.shape.dense_numbers())?;
     count(format!("{name}: parameters of the map"), map.parameters.len(), map.shape.parameter_count())?;
     check_finite(&format!("{name}: parameters of the map"), &map.parameters)?;
     count(format!("{name}: coordinates"), map.coordinates.len(), net.vertices.len())?;

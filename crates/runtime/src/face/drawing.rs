@@ -7,10 +7,13 @@
 
 use super::point::Point;
 #[cfg(target_arch = "x86_64")]
-use super::stencil::winograd::Winograd;
+use super::stencil::quick::{Kind, Quick};
 use super::stencil::{self, After, Places, Stencil, stride};
 use crate::dense::Kernel;
 use serde::{Deserialize, Serialize};
+
+/// Far beyond any map of ours: a file of a few bytes must not ask for more.
+const MOST_PARAMETERS: usize = 1 << 24;
 
 /// Sizes of a drawing network. Defaults are those of a coarse network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +31,15 @@ pub struct DrawingShape {
     /// Whether every pixel of the map reads the features with weights of its own. The paper's are shared.
     #[serde(default)]
     pub untied: bool,
+    /// Dense numbers that every pixel of the map reads besides its features, with weights of its own: large
+    /// motions need not be told by convolutions. The paper has none.
+    #[serde(default)]
+    pub common: usize,
 }
 
 impl Default for DrawingShape {
     fn default() -> Self {
-        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3, untied: false }
+        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3, untied: false, common: 0 }
     }
 }
 
@@ -52,6 +59,16 @@ impl DrawingShape {
         self.side * self.side * self.channels
     }
 
+    /// Numbers that the dense layers give: the first image, then those that all pixels read.
+    pub fn dense_numbers(&self) -> usize {
+        self.first_image() + self.common
+    }
+
+    /// Numbers that a pixel of the map reads: its features, then those that all pixels read.
+    pub fn reads(&self) -> usize {
+        self.hidden + self.common
+    }
+
     /// Convolutions with 3×3 kernels.
     pub fn convolutions(&self) -> usize {
         self.doublings + 1
@@ -63,9 +80,9 @@ impl DrawingShape {
     }
 
     /// Numbers of all parameters: per convolution weights `[out][in][3][3]` and bias `[out]`, then the
-    /// 1×1 convolution, weights `[sets][outputs][hidden]` and bias `[sets][outputs]`.
+    /// 1×1 convolution, weights `[sets][outputs][hidden + common]` and bias `[sets][outputs]`.
     pub fn parameter_count(&self) -> usize {
-        self.convolution_parameters() + self.sets() * self.outputs * (self.hidden + 1)
+        self.convolution_parameters() + self.sets() * self.outputs * (self.reads() + 1)
     }
 
     /// Numbers of the parameters before the 1×1 convolution.
@@ -88,6 +105,8 @@ impl DrawingShape {
             && self.map_side() >= 2
             && small(self.map_side(), 512)
             && (self.outputs == 3 || self.outputs == 6)
+            && (self.common == 0 || (self.untied && self.common <= 256))
+            && self.parameter_count() <= MOST_PARAMETERS
     }
 
     /// Numbers of a stored image: a frame of one pixel of zeros around it.
@@ -103,7 +122,7 @@ struct Stage {
     forward: Vec<(Stencil, Places)>,
     /// The same as a single stencil with fewer products, where that is worth it.
     #[cfg(target_arch = "x86_64")]
-    quick: Option<Winograd>,
+    quick: Option<Quick>,
     /// From derivatives by the output to derivatives by the input.
     backward: (Stencil, Places),
 }
@@ -119,13 +138,23 @@ pub struct Drawing {
     point: Point,
 }
 
-/// Images of one pass: `images[0]` is the first, `images[s + 1]` the output of stage `s`.
+/// Images of one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Images(pub Vec<Vec<f32>>);
+pub struct Images {
+    /// The first, then the output of every stage.
+    layers: Vec<Vec<f32>>,
+    /// What all pixels of the map read, padded with zeros.
+    common: Vec<f32>,
+}
 
 /// Numbers a pixel of the map: offset, normal where there is one, padding.
 pub fn map_stride(outputs: usize) -> usize {
     outputs.next_multiple_of(4)
+}
+
+/// Lanes of what all pixels read.
+fn common_stride(common: usize) -> usize {
+    common.next_multiple_of(8)
 }
 
 /// The frame of zeros moves every pixel by one.
@@ -155,7 +184,11 @@ impl Drawing {
         }
         stages.reverse();
         let seen: Vec<[u32; 2]> = drawn;
-        let point = Point::new(shape.outputs, hidden, shape.untied.then_some(seen.len()));
+        let point = Point::new(
+            shape.outputs,
+            [hidden, common_stride(shape.common)],
+            shape.untied.then_some(seen.len()),
+        );
         Self { shape, slope, stages, seen, point }
     }
 
@@ -178,7 +211,7 @@ impl Drawing {
             let side = self.shape.side << (convolution + 1).min(self.shape.doublings);
             out.push(vec![0.0; self.shape.image_len(side, self.shape.hidden)]);
         }
-        Images(out)
+        Images { layers: out, common: vec![0.0; common_stride(self.shape.common)] }
     }
 
     /// A map, zero.
@@ -214,16 +247,18 @@ impl Drawing {
                 }
             }
         }
-        let (lanes, outputs) = (stride(hidden), self.shape.outputs);
-        let (weights, bias) = rest.split_at(self.shape.sets() * outputs * hidden);
+        let (outputs, reads) = (self.shape.outputs, self.shape.reads());
+        let [features, lanes] = self.point.lanes();
+        let (weights, bias) = rest.split_at(self.shape.sets() * outputs * reads);
         let pixels = self.seen_pixels();
         let sets: &mut dyn Iterator<Item = usize> =
             if self.shape.untied { &mut pixels.into_iter() } else { &mut std::iter::once(0) };
         let own = self.point.weights.chunks_exact_mut(outputs * lanes);
         for (set, (own, own_bias)) in sets.zip(own.zip(self.point.bias.chunks_exact_mut(outputs))) {
-            let rows = weights[set * outputs * hidden..].chunks_exact(hidden);
+            let rows = weights[set * outputs * reads..].chunks_exact(reads);
             for (row, weights) in own.chunks_exact_mut(lanes).zip(rows) {
-                row[..hidden].copy_from_slice(weights);
+                row[..hidden].copy_from_slice(&weights[..hidden]);
+                row[features..features + self.shape.common].copy_from_slice(&weights[hidden..]);
             }
             own_bias.copy_from_slice(&bias[set * outputs..(set + 1) * outputs]);
         }
@@ -241,11 +276,19 @@ impl Drawing {
     }
 
     /// After [`Drawing::forward`] and [`Drawing::backward`], for weights that every pixel has of its own:
-    /// the factors of the derivative of each pixel that is drawn, features `[seen][hidden]` and derivatives
-    /// by the map `[seen][outputs]`.
-    pub fn factors(&self, images: &Images, by_map: &[f32], features: &mut [f32], slopes: &mut [f32]) {
+    /// the factors of the derivative of each pixel that is drawn, features `[seen][hidden]`, what all read
+    /// `[common]`, and derivatives by the map `[seen][outputs]`.
+    pub fn factors(
+        &self,
+        images: &Images,
+        by_map: &[f32],
+        features: &mut [f32],
+        common: &mut [f32],
+        slopes: &mut [f32],
+    ) {
         let (hidden, outputs) = (self.shape.hidden, self.shape.outputs);
-        let image = images.0.last().expect("there are images");
+        common.copy_from_slice(&images.common[..self.shape.common]);
+        let image = images.layers.last().expect("there are images");
         let out = features.chunks_exact_mut(hidden).zip(slopes.chunks_exact_mut(outputs));
         for (&[from, to], (features, slopes)) in self.seen.iter().zip(out) {
             features.copy_from_slice(&image[from as usize..from as usize + hidden]);
@@ -253,51 +296,58 @@ impl Drawing {
         }
     }
 
-    /// Puts dense numbers `[side][side][channels]` into the first image.
-    pub fn fill_first(&self, numbers: &[f32], images: &mut Images) {
+    /// Takes dense numbers over: `[side][side][channels]` of the first image, then those that all read.
+    pub fn take_in(&self, numbers: &[f32], images: &mut Images) {
         let (side, channels) = (self.shape.side, self.shape.channels);
         let lanes = stride(channels);
         for (index, values) in numbers.chunks_exact(channels).take(side * side).enumerate() {
             let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
-            images.0[0][start..start + channels].copy_from_slice(values);
+            images.layers[0][start..start + channels].copy_from_slice(values);
         }
+        let common = &numbers[self.shape.first_image()..self.shape.dense_numbers()];
+        images.common[..common.len()].copy_from_slice(common);
     }
 
-    /// Takes dense numbers `[side][side][channels]` out of a first image.
-    pub fn take_first(&self, images: &Images, numbers: &mut [f32]) {
+    /// Gives derivatives by dense numbers, in their order, from images of derivatives.
+    pub fn give_back(&self, images: &Images, numbers: &mut [f32]) {
         let (side, channels) = (self.shape.side, self.shape.channels);
         let lanes = stride(channels);
         for (index, values) in numbers.chunks_exact_mut(channels).take(side * side).enumerate() {
             let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
-            values.copy_from_slice(&images.0[0][start..start + channels]);
+            values.copy_from_slice(&images.layers[0][start..start + channels]);
         }
+        let common = &mut numbers[self.shape.first_image()..self.shape.dense_numbers()];
+        common.copy_from_slice(&images.common[..self.shape.common]);
     }
 
     /// Draws the map from the first image. All images keep what the backward pass needs.
     pub fn forward(&self, kernel: Kernel, images: &mut Images, map: &mut [f32]) {
         for (index, stage) in self.stages.iter().enumerate() {
-            let (before, after) = images.0.split_at_mut(index + 1);
+            let (before, after) = images.layers.split_at_mut(index + 1);
             stage.forward(kernel, &before[index], &mut after[0], self.slope);
         }
-        let features = images.0.last().expect("there are images");
-        self.point.forward(kernel, &self.seen, features, map);
+        let features = images.layers.last().expect("there are images");
+        self.point.forward(kernel, &self.seen, features, &images.common, map);
     }
 
     /// From derivatives by the map to derivatives by the first image. `slopes`: images of derivatives, zero
     /// at pixels that this drawing does not see (as [`Drawing::images`] gives them).
     pub fn backward(&self, kernel: Kernel, images: &Images, by_map: &[f32], slopes: &mut Images) {
-        let features = images.0.last().expect("there are images");
-        let last = slopes.0.last_mut().expect("as many slopes");
-        self.point.backward(kernel, &self.seen, self.slope, features, by_map, last);
+        let features = images.layers.last().expect("there are images");
+        let last = slopes.layers.last_mut().expect("as many slopes");
+        self.point.backward(kernel, &self.seen, self.slope, features, by_map, last, &mut slopes.common);
+        for (slope, number) in slopes.common.iter_mut().zip(&images.common) {
+            *slope *= if *number > 0.0 { 1.0 } else { self.slope };
+        }
         for (index, stage) in self.stages.iter().enumerate().rev() {
-            let (before, after) = slopes.0.split_at_mut(index + 1);
+            let (before, after) = slopes.layers.split_at_mut(index + 1);
             let (stencil, places) = &stage.backward;
             stencil.apply(
                 kernel,
                 &after[0],
                 places,
                 &mut before[index],
-                After::Slope(self.slope, &images.0[index]),
+                After::Slope(self.slope, &images.layers[index]),
             );
         }
     }
@@ -314,11 +364,12 @@ impl Drawing {
         let mut own = sums.stencils.iter_mut();
         for (index, stage) in self.stages.iter().enumerate() {
             for ((stencil, places), (weights, bias)) in stage.forward.iter().zip(own.by_ref()) {
-                stencil.accumulate(kernel, &images.0[index], places, &slopes.0[index + 1], weights, bias);
+                let (image, by_image) = (&images.layers[index], &slopes.layers[index + 1]);
+                stencil.accumulate(kernel, image, places, by_image, weights, bias);
             }
         }
         if let Some(sums) = &mut sums.point {
-            let features = images.0.last().expect("there are images");
+            let features = images.layers.last().expect("there are images");
             self.point.accumulate(kernel, &self.seen, features, by_map, sums);
         }
     }
@@ -330,7 +381,7 @@ impl Drawing {
         DrawingSums {
             stencils: stencils.map(zero).collect(),
             point: (!self.shape.untied)
-                .then(|| Point::new(self.shape.outputs, stride(self.shape.hidden), None)),
+                .then(|| Point::new(self.shape.outputs, [stride(self.shape.hidden), 0], None)),
         }
     }
 
@@ -479,6 +530,15 @@ fn window(size: usize, side: usize, stride: usize) -> Vec<u32> {
     (0..size * size).map(|tap| pixel(side, stride, tap / size, tap % size)).collect()
 }
 
+/// A convolution with fewer products, where its sizes are the usual ones. `wanted`: pixels that it draws.
+#[cfg(target_arch = "x86_64")]
+fn quick(kind: Kind, shape: &DrawingShape, convolution: usize, wanted: &[bool]) -> Option<Quick> {
+    let side = shape.side << (convolution + 1).min(shape.doublings);
+    let inputs = shape.inputs_of(convolution);
+    let usual = stride(inputs) == stencil::LANES && stride(shape.hidden) == stencil::LANES;
+    usual.then(|| Quick::new(kind, inputs, side, wanted)).flatten()
+}
+
 /// The last convolution, at the map's size. `wanted` becomes what it reads.
 fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
     let side = shape.map_side();
@@ -487,8 +547,7 @@ fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
     let mut read = vec![false; side * side];
     let mut forward = Vec::new();
     #[cfg(target_arch = "x86_64")]
-    let quick =
-        (from == stencil::LANES && to == stencil::LANES).then(|| Winograd::new(side, wanted)).flatten();
+    let quick = quick(Kind::Plain, shape, shape.doublings, wanted);
     for index in (0..side * side).filter(|index| wanted[*index]) {
         let (row, column) = (index / side, index % side);
         forward.push([pixel(side, from, row, column), pixel(side, to, row + 1, column + 1)]);
@@ -519,6 +578,8 @@ fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) ->
     let inputs = shape.inputs_of(convolution);
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; small * small];
+    #[cfg(target_arch = "x86_64")]
+    let quick = quick(Kind::Doubled, shape, convolution, wanted);
     let mut forward: [Vec<[u32; 2]>; 4] = Default::default();
     for index in (0..large * large).filter(|index| wanted[*index]) {
         let (row, column) = (index / large, index % large);
@@ -545,7 +606,7 @@ fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) ->
     Stage {
         forward: forward.map(parity).into(),
         #[cfg(target_arch = "x86_64")]
-        quick: None,
+        quick,
         backward: (Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward)),
     }
 }

@@ -265,7 +265,7 @@ impl Share {
                     let shape = drawing.shape();
                     let (_, images, map) =
                         self.images.iter_mut().find(|(s, ..)| s == shape).expect("made for these networks");
-                    drawing.fill_first(read, images);
+                    drawing.take_in(read, images);
                     drawing.forward(kernel, images, map);
                     let (side, outputs) = (shape.map_side(), shape.outputs);
                     sample::gather(map, side, outputs, 0, looks, offsets);

@@ -4,14 +4,14 @@
 //! segments, bodies, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
 //! (the largest u32 stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
 //! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
-//! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32) and
-//! `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network,
+//! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32; of weights
+//! that pixels have of their own only those that vertices see) and `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network,
 //! `frame.pivot`; `body.b.vertices` and `body.b.*` like the frame.
 
 use super::drawing::DrawingShape;
 use super::{
     BodyParts, DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, MapParts, MotionParts, NetParts,
-    RigidParts, Stage,
+    RigidParts, Stage, sets,
 };
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
@@ -118,7 +118,8 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, File
         writer.row(format!("{name}.scale"), &net.scale);
         writer.layers(&name, &net.dense);
         if let Some(map) = &net.map {
-            let parameters = Array::weights(&[map.parameters.len()], &map.parameters, precision);
+            let parameters = sets::pack(map);
+            let parameters = Array::weights(&[parameters.len()], &parameters, precision);
             writer.push(format!("{name}.parameters"), parameters);
             writer.pairs(format!("{name}.coordinates"), &map.coordinates);
         }
@@ -169,11 +170,12 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         let name = format!("net.{index}");
         let map = match net.map {
             None => None,
-            Some(shape) => Some(MapParts {
-                shape,
-                parameters: file.floats(&format!("{name}.parameters"), None)?,
-                coordinates: pairs(&file, &format!("{name}.coordinates"))?,
-            }),
+            Some(shape) => {
+                let coordinates = pairs(&file, &format!("{name}.coordinates"))?;
+                let parameters = file.floats(&format!("{name}.parameters"), None)?;
+                let parameters = sets::unpack(&shape, parameters, &coordinates);
+                Some(MapParts { shape, parameters, coordinates })
+            }
         };
         nets.push(NetParts {
             name: net.name,

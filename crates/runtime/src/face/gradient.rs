@@ -190,7 +190,7 @@ impl FaceTwin {
             let last = tape.dense.outputs.last().expect("inputs at least");
             match (&net.map, &mut tape.drawing) {
                 (Some((drawing, looks)), Some(pass)) => {
-                    drawing.fill_first(last, &mut pass.images);
+                    drawing.take_in(last, &mut pass.images);
                     drawing.forward(kernel, &mut pass.images, &mut pass.map);
                     let shape = drawing.shape();
                     let (side, outputs) = (shape.map_side(), shape.outputs);
@@ -271,7 +271,7 @@ impl FaceTwin {
                         &mut pass.by_map,
                     );
                     drawing.backward(kernel, &pass.images, &pass.by_map, &mut pass.slopes);
-                    drawing.take_first(&pass.slopes, last);
+                    drawing.give_back(&pass.slopes, last);
                 }
                 _ => {
                     for (slope, three) in tape.slopes.iter().zip(last.chunks_exact_mut(3)) {

@@ -15,6 +15,7 @@ pub mod motion;
 mod point;
 pub mod rigid;
 pub mod sample;
+pub mod sets;
 pub mod stencil;
 
 pub use evaluate::Workspace;

@@ -1,6 +1,7 @@
 //! The 1×1 convolution at the end of a drawing: sixteen features of a pixel to its offset, and back. Its
 //! weights are shared by all pixels, as in the paper, or every pixel has its own: the same work, and far
-//! more that a map can say. General loops first, the usual size in AVX2 below.
+//! more that a map can say. Pixels with weights of their own may also read numbers that are the same for all
+//! of them. General loops first, the usual size in AVX2 below.
 
 use super::stencil::{LANES, fast};
 use crate::dense::Kernel;
@@ -9,7 +10,8 @@ use half::f16;
 /// Where a pixel's features and its place in the map are.
 pub(super) type Pixel = [u32; 2];
 
-/// Weights `[sets][outputs][lanes]` and bias `[sets][outputs]`: one set for all pixels, or one a pixel.
+/// Weights `[sets][outputs][lanes + common]` and bias `[sets][outputs]`: one set for all pixels, or one a
+/// pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
     pub weights: Vec<f32>,
@@ -18,27 +20,37 @@ pub(super) struct Point {
     half: Vec<u16>,
     pub bias: Vec<f32>,
     outputs: usize,
+    /// Features of a pixel.
     lanes: usize,
+    /// Numbers that all pixels read.
+    common: usize,
     untied: bool,
 }
 
 impl Point {
-    /// Zero. `sets`: the number of pixels where each has weights of its own.
-    pub fn new(outputs: usize, lanes: usize, sets: Option<usize>) -> Self {
+    /// Zero. `lanes`: of features and of what all pixels read, the latter a multiple of eight. `sets`: the
+    /// number of pixels where each has weights of its own.
+    pub fn new(outputs: usize, [lanes, common]: [usize; 2], sets: Option<usize>) -> Self {
         let count = sets.unwrap_or(1);
         Self {
-            weights: vec![0.0; count * outputs * lanes],
+            weights: vec![0.0; count * outputs * (lanes + common)],
             half: Vec::new(),
             bias: vec![0.0; count * outputs],
             outputs,
             lanes,
+            common,
             untied: sets.is_some(),
         }
     }
 
+    /// Lanes of features, and of a row of weights.
+    pub fn lanes(&self) -> [usize; 2] {
+        [self.lanes, self.lanes + self.common]
+    }
+
     /// Multiply-adds of a pixel.
     pub fn work(&self) -> usize {
-        self.outputs * self.lanes
+        self.outputs * (self.lanes + self.common)
     }
 
     /// Keeps sets of pixels in 16 bits from now on. Numbers should have been rounded before.
@@ -50,10 +62,11 @@ impl Point {
     }
 
     fn usual(&self, kernel: Kernel) -> bool {
-        fast(kernel) && self.lanes == LANES && self.outputs == 3
+        fast(kernel) && self.lanes == LANES && self.outputs == 3 && self.common.is_multiple_of(8)
     }
 
-    fn check(&self, pixels: &[Pixel], features: usize, map: usize) {
+    fn check(&self, pixels: &[Pixel], features: usize, common: usize, map: usize) {
+        assert_eq!(common, self.common, "what all pixels read");
         let fits = |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs <= map;
         assert!(pixels.iter().all(fits), "pixels lie in the images");
         assert!(!self.untied || pixels.len() * self.outputs == self.bias.len(), "a set a pixel");
@@ -71,28 +84,36 @@ impl Point {
         }
     }
 
-    /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c]`.
-    pub fn forward(&self, kernel: Kernel, pixels: &[Pixel], features: &[f32], map: &mut [f32]) {
-        self.check(pixels, features.len(), map.len());
+    /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c] + Σ_k w[o][lanes + k] · common[k]`.
+    pub fn forward(
+        &self,
+        kernel: Kernel,
+        pixels: &[Pixel],
+        features: &[f32],
+        common: &[f32],
+        map: &mut [f32],
+    ) {
+        self.check(pixels, features.len(), common.len(), map.len());
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: the instructions are there, sizes are the usual ones, and pixels were checked.
-            return unsafe { avx2::forward(self, pixels, features, map) };
+            return unsafe { avx2::forward(self, pixels, features, common, map) };
         }
         let _ = self.usual(kernel);
         for (index, &[from, to]) in pixels.iter().enumerate() {
             let own = &features[from as usize..from as usize + self.lanes];
             for output in 0..self.outputs {
                 let row = self.set(index) * self.outputs + output;
-                let sum: f32 =
-                    own.iter().enumerate().map(|(c, v)| self.weight(row * self.lanes + c) * v).sum();
+                let start = row * (self.lanes + self.common);
+                let read = own.iter().chain(common).enumerate();
+                let sum: f32 = read.map(|(c, v)| self.weight(start + c) * v).sum();
                 map[to as usize + output] = self.bias[row] + sum;
             }
         }
     }
 
     /// `slopes[a + c] = (Σ_o w[o][c] · by_map[b + o]) · f′`, where `f′` is one or `slope` by the sign of the
-    /// feature.
+    /// feature; `by_common[k] = Σ w[o][lanes + k] · by_map[b + o]` over all pixels.
     pub fn backward(
         &self,
         kernel: Kernel,
@@ -101,12 +122,14 @@ impl Point {
         features: &[f32],
         by_map: &[f32],
         slopes: &mut [f32],
+        by_common: &mut [f32],
     ) {
-        self.check(pixels, features.len().min(slopes.len()), by_map.len());
+        self.check(pixels, features.len().min(slopes.len()), by_common.len(), by_map.len());
+        by_common.fill(0.0);
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: as in `forward`.
-            return unsafe { avx2::backward(self, pixels, slope, features, by_map, slopes) };
+            return unsafe { avx2::backward(self, pixels, slope, features, by_map, slopes, by_common) };
         }
         let _ = kernel;
         for (index, &[from, to]) in pixels.iter().enumerate() {
@@ -115,8 +138,9 @@ impl Point {
             out.fill(0.0);
             for output in 0..self.outputs {
                 let by = by_map[to as usize + output];
-                let row = (self.set(index) * self.outputs + output) * self.lanes;
-                out.iter_mut().enumerate().for_each(|(c, sum)| *sum += self.weight(row + c) * by);
+                let row = (self.set(index) * self.outputs + output) * (self.lanes + self.common);
+                let sums = out.iter_mut().chain(by_common.iter_mut()).enumerate();
+                sums.for_each(|(c, sum)| *sum += self.weight(row + c) * by);
             }
             let own = &features[range];
             out.iter_mut().zip(own).for_each(|(d, y)| *d *= if *y > 0.0 { 1.0 } else { slope });
@@ -133,7 +157,7 @@ impl Point {
         by_map: &[f32],
         sums: &mut Point,
     ) {
-        self.check(pixels, features.len(), by_map.len());
+        self.check(pixels, features.len(), 0, by_map.len());
         assert!(!self.untied && sums.weights.len() == self.weights.len(), "same shapes");
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
@@ -154,31 +178,39 @@ impl Point {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    //! Sixteen features, three outputs.
+    //! Sixteen features, what all pixels read by eights, three outputs.
 
     use super::{LANES, Pixel, Point};
     use std::arch::x86_64::*;
 
-    /// The weights of a set in registers.
+    /// Eight weights of a row, of either precision.
+    ///
+    /// # Safety
+    /// The machine has AVX2 and F16C; eight weights stand at `place`.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn eight(point: &Point, place: usize) -> __m256 {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match point.half.is_empty() {
+                true => _mm256_loadu_ps(point.weights.as_ptr().add(place)),
+                false => _mm256_cvtph_ps(_mm_loadu_si128(point.half.as_ptr().add(place).cast())),
+            }
+        }
+    }
+
+    /// The weights of a set's features in registers.
     ///
     /// # Safety
     /// The machine has AVX2 and F16C; the point has the usual sizes and that many sets.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(point: &Point, set: usize) -> [[__m256; 2]; 3] {
-        // SAFETY: three rows of sixteen weights a set.
+        let size = LANES + point.common;
+        // SAFETY: three rows of sixteen weights and more a set.
         let row = |output: usize| unsafe {
-            let place = (set * 3 + output) * LANES;
-            match point.half.is_empty() {
-                true => {
-                    let start = point.weights.as_ptr().add(place);
-                    [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))]
-                }
-                false => {
-                    let start = point.half.as_ptr().add(place).cast::<__m128i>();
-                    [_mm256_cvtph_ps(_mm_loadu_si128(start)), _mm256_cvtph_ps(_mm_loadu_si128(start.add(1)))]
-                }
-            }
+            let place = (set * 3 + output) * size;
+            [eight(point, place), eight(point, place + 8)]
         };
         [row(0), row(1), row(2)]
     }
@@ -187,7 +219,14 @@ mod avx2 {
     /// The machine has AVX2, FMA and F16C; sizes are the usual ones; pixels lie in both images and have
     /// sets of their own where weights are not shared.
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub unsafe fn forward(point: &Point, pixels: &[Pixel], features: &[f32], map: &mut [f32]) {
+    pub unsafe fn forward(
+        point: &Point,
+        pixels: &[Pixel],
+        features: &[f32],
+        common: &[f32],
+        map: &mut [f32],
+    ) {
+        let size = LANES + point.common;
         // SAFETY: promised by the caller.
         unsafe {
             let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
@@ -198,7 +237,15 @@ mod avx2 {
                 let start = features.as_ptr().add(from as usize);
                 let own = [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))];
                 let sum = |w: [__m256; 2]| _mm256_fmadd_ps(w[1], own[1], _mm256_mul_ps(w[0], own[0]));
-                let (x, y, z) = (sum(weights[0]), sum(weights[1]), sum(weights[2]));
+                let [mut x, mut y, mut z] = weights.map(sum);
+                let place = point.set(index) * 3 * size + LANES;
+                for eights in (0..point.common).step_by(8) {
+                    let all = _mm256_loadu_ps(common.as_ptr().add(eights));
+                    let row = |output: usize| eight(point, place + output * size + eights);
+                    x = _mm256_fmadd_ps(row(0), all, x);
+                    y = _mm256_fmadd_ps(row(1), all, y);
+                    z = _mm256_fmadd_ps(row(2), all, z);
+                }
                 let both = _mm256_hadd_ps(_mm256_hadd_ps(x, y), _mm256_hadd_ps(z, z));
                 let low = _mm256_castps256_ps128(both);
                 let all = _mm_add_ps(low, _mm256_extractf128_ps::<1>(both));
@@ -223,7 +270,9 @@ mod avx2 {
         features: &[f32],
         by_map: &[f32],
         slopes: &mut [f32],
+        by_common: &mut [f32],
     ) {
+        let size = LANES + point.common;
         // SAFETY: promised by the caller.
         unsafe {
             let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
@@ -242,6 +291,16 @@ mod avx2 {
                     let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(before, _mm256_setzero_ps());
                     let result = _mm256_blendv_ps(_mm256_mul_ps(sum, leak), sum, positive);
                     _mm256_storeu_ps(slopes.as_mut_ptr().add(from as usize + half * 8), result);
+                }
+                let place = point.set(index) * 3 * size + LANES;
+                for eights in (0..point.common).step_by(8) {
+                    let out = by_common.as_mut_ptr().add(eights);
+                    let mut sum = _mm256_loadu_ps(out);
+                    for output in 0..3 {
+                        let row = eight(point, place + output * size + eights);
+                        sum = _mm256_fmadd_ps(row, three[output], sum);
+                    }
+                    _mm256_storeu_ps(out, sum);
                 }
             }
         }
@@ -289,28 +348,32 @@ mod tests {
         let mut draw = |count: usize| -> Vec<f32> {
             (0..count).map(|_| f16::from_f32(random.uniform(-1.0, 1.0)).to_f32()).collect()
         };
-        for (count, untied, halve) in [0usize, 1, 9]
-            .into_iter()
-            .flat_map(|count| [(count, false, false), (count, true, false), (count, true, true)])
-        {
-            let mut point = Point::new(3, LANES, untied.then_some(count));
+        for (count, untied, halve, common) in [0usize, 1, 9].into_iter().flat_map(|count| {
+            [
+                (count, false, false, 0),
+                (count, true, false, 8),
+                (count, true, true, 0),
+                (count, true, true, 24),
+            ]
+        }) {
+            let mut point = Point::new(3, [LANES, common], untied.then_some(count));
             (point.weights, point.bias) = (draw(point.weights.len()), draw(point.bias.len()));
             if halve {
                 point.halve();
             }
             let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
-            let (features, by_map) = (draw(count * LANES), draw(count * 4));
+            let (features, by_map, all) = (draw(count * LANES), draw(count * 4), draw(common));
             let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
                 let mut map = vec![0.0; count * 4];
-                point.forward(kernel, &pixels, &features, &mut map);
-                let mut slopes = vec![0.0; count * LANES];
-                point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes);
-                let mut sums = Point::new(3, LANES, None);
+                point.forward(kernel, &pixels, &features, &all, &mut map);
+                let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; common]);
+                point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes, &mut by_all);
+                let mut sums = Point::new(3, [LANES, 0], None);
                 if !untied {
                     sums.bias[1] = 1.0;
                     point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
                 }
-                [map, slopes, sums.weights, sums.bias].concat()
+                [map, slopes, by_all, sums.weights, sums.bias].concat()
             });
             assert!(results[0].iter().zip(&results[1]).all(|(a, b)| (a - b).abs() < 1e-5), "{count}");
             assert!(count == 0 || results[0].iter().any(|value| *value != 0.0));
@@ -322,15 +385,15 @@ mod tests {
         let mut random = Random::new(7);
         let mut draw = |count: usize| -> Vec<f32> { (0..count).map(|_| random.uniform(-1.0, 1.0)).collect() };
         let count = 5;
-        let mut shared = Point::new(3, LANES, None);
+        let mut shared = Point::new(3, [LANES, 0], None);
         (shared.weights, shared.bias) = (draw(3 * LANES), draw(3));
-        let mut untied = Point::new(3, LANES, Some(count));
+        let mut untied = Point::new(3, [LANES, 0], Some(count));
         (untied.weights, untied.bias) = (shared.weights.repeat(count), shared.bias.repeat(count));
         let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
         let features = draw(count * LANES);
         let maps = [&shared, &untied].map(|point| {
             let mut map = vec![0.0; count * 4];
-            point.forward(Kernel::detect(), &pixels, &features, &mut map);
+            point.forward(Kernel::detect(), &pixels, &features, &[], &mut map);
             map
         });
         assert_eq!(maps[0], maps[1]);

@@ -44,11 +44,12 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
         uvs: uvs.clone(),
         segments: Segments { names, of_vertex },
     };
-    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 1, outputs, untied: false };
-    let fine = DrawingShape { side: 2, channels: 4, hidden: 17, doublings: 2, outputs, untied: true };
+    let small =
+        DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 1, outputs, untied: false, common: 0 };
+    let fine = DrawingShape { channels: 4, hidden: 17, doublings: 2, untied: true, common: 5, ..small };
     let mut net = |name: &str, stage: Stage, vertices: Vec<u32>, shape: Option<DrawingShape>| {
         let inputs: Vec<u32> = (0..5).map(|i| (i * 3 + vertices[0]) % CONTROLS as u32).collect();
-        let last = shape.map_or(3 * vertices.len(), |s| s.first_image());
+        let last = shape.map_or(3 * vertices.len(), |s| s.dense_numbers());
         let draw = |shape: DrawingShape, random: &mut Random| MapParts {
             shape,
             parameters: (0..shape.parameter_count()).map(|_| random.uniform(-0.4, 0.4)).collect(),
@@ -115,6 +116,7 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
 
 /// The whole map, pixel by pixel, with a real upsampling: `[row][column][channel]`.
 fn slow_map(shape: &DrawingShape, parameters: &[f32], first: &[f64]) -> Vec<f64> {
+    let (first, common) = first.split_at(shape.first_image());
     let (mut side, mut channels, mut image) = (shape.side, shape.channels, first.to_vec());
     let mut rest: Vec<f64> = parameters.iter().map(|p| f64::from(*p)).collect();
     let leak = |x: f64| if x > 0.0 { x } else { x * f64::from(LEAK) };
@@ -151,13 +153,14 @@ fn slow_map(shape: &DrawingShape, parameters: &[f32], first: &[f64]) -> Vec<f64>
         (channels, image) = (shape.hidden, out);
     }
     let mut map = vec![0.0; side * side * shape.outputs];
-    let bias = rest.len() / (channels + 1) * channels;
+    let reads = shape.reads();
+    let bias = rest.len() / (reads + 1) * reads;
     for index in 0..side * side {
         for output in 0..shape.outputs {
             let row = if shape.untied { index * shape.outputs + output } else { output };
-            let weights = &rest[row * channels..(row + 1) * channels];
+            let weights = &rest[row * reads..(row + 1) * reads];
             let own = &image[index * channels..(index + 1) * channels];
-            let sum: f64 = weights.iter().zip(own).map(|(w, v)| w * v).sum();
+            let sum: f64 = weights.iter().zip(own.iter().chain(common)).map(|(w, v)| w * v).sum();
             map[index * shape.outputs + output] = sum + rest[bias + row];
         }
     }

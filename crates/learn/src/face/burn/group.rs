@@ -7,7 +7,7 @@
 use super::super::FacePoses;
 use super::super::net::NetSpec;
 use super::super::parameters::ParameterLayout;
-use super::point;
+use super::point::{self, Read};
 use super::stage::{Stage, StageTape, doubled, rectify, rows_of_pixels, sum_rows, unrectify};
 use burn_tensor::backend::Backend;
 use burn_tensor::{Bool, Tensor, TensorData};
@@ -44,8 +44,9 @@ pub(super) struct GroupTape<B: Backend> {
     /// Where the rectifiers of dense layers were below zero.
     below: Vec<Option<Tensor<B, 3, Bool>>>,
     stages: Vec<StageTape<B>>,
-    /// The last image, `[networks, poses, pixels, hidden]`.
-    features: Option<Tensor<B, 4>>,
+    /// The last image, `[networks, poses, pixels, hidden]`, and what all pixels read, `[networks, poses,
+    /// common]`, where there is something.
+    read: Option<Read<B>>,
 }
 
 /// Sorts networks into groups: those that draw maps of one shape, those that draw none.
@@ -101,7 +102,7 @@ impl<B: Backend> Group<B> {
                     side *= 2;
                 }
             }
-            add(shape.sets() * shape.outputs * shape.hidden);
+            add(shape.sets() * shape.outputs * shape.reads());
             add(shape.sets() * shape.outputs);
         }
         let mut inputs = vec![0.0f32; poses.len() * networks * sizes[0]];
@@ -156,7 +157,7 @@ impl<B: Backend> Group<B> {
             let (weights, bias) = (next(), next());
             // Sets of pixels stand where their pixels do.
             let set = |pixel: usize| index * shape.sets() + if shape.untied { self.places[pixel] } else { 0 };
-            for (start, size) in [(weights, shape.outputs * shape.hidden), (bias, shape.outputs)] {
+            for (start, size) in [(weights, shape.outputs * shape.reads()), (bias, shape.outputs)] {
                 let sets = (0..shape.sets()).map(|pixel| start + set(pixel) * size);
                 out.extend(sets.flat_map(|start| start..start + size));
             }
@@ -178,13 +179,8 @@ impl<B: Backend> Group<B> {
         let n = self.nets.len();
         let count = poses.dims()[0];
         let layers = self.sizes.len() - 1;
-        let mut tape = GroupTape {
-            poses: count,
-            rows: Vec::new(),
-            below: Vec::new(),
-            stages: Vec::new(),
-            features: None,
-        };
+        let mut tape =
+            GroupTape { poses: count, rows: Vec::new(), below: Vec::new(), stages: Vec::new(), read: None };
         let mut rows = self.inputs.clone().select(0, poses).swap_dims(0, 1);
         for layer in 0..layers {
             let (size, next) = (self.sizes[layer], self.sizes[layer + 1]);
@@ -206,7 +202,9 @@ impl<B: Backend> Group<B> {
             let offsets = rows.reshape([n, count, vertices, 3]).permute([1, 3, 0, 2]);
             return (offsets.reshape([count, 3, n * vertices]), tape);
         };
-        let mut image = rows.reshape([n, count, shape.side * shape.side, shape.channels]);
+        let common = (shape.common > 0).then(|| rows.clone().narrow(2, shape.first_image(), shape.common));
+        let image = if shape.common > 0 { rows.narrow(2, 0, shape.first_image()) } else { rows };
+        let mut image = image.reshape([n, count, shape.side * shape.side, shape.channels]);
         for (index, stage) in self.stages.iter().enumerate() {
             let slot = 2 * (layers + index);
             let kernel = self.array(parameters, slot, [n, 9, stage.inputs, stage.outputs]);
@@ -216,8 +214,9 @@ impl<B: Backend> Group<B> {
             image = drawn;
         }
         let (weights, bias) = self.point(shape, parameters);
-        tape.features = Some(image.clone());
-        let mut map = point::forward(shape, image, weights, bias);
+        let read = Read { features: image, common };
+        tape.read = Some(read.clone());
+        let mut map = point::forward(shape, read, weights, bias);
         if shape.outputs > 3 {
             map = map.narrow(3, 0, 3);
         }
@@ -228,7 +227,7 @@ impl<B: Backend> Group<B> {
     fn point(&self, shape: &DrawingShape, parameters: &Tensor<B, 1>) -> (Tensor<B, 4>, Tensor<B, 3>) {
         let slot = 2 * (self.sizes.len() - 1 + self.stages.len());
         let (n, sets) = (self.nets.len(), shape.sets());
-        let weights = self.array(parameters, slot, [n, sets, shape.outputs, shape.hidden]);
+        let weights = self.array(parameters, slot, [n, sets, shape.outputs, shape.reads()]);
         (weights, self.array(parameters, slot + 1, [n, sets, shape.outputs]))
     }
 
@@ -249,8 +248,8 @@ impl<B: Backend> Group<B> {
             let size = x.shape().num_elements();
             x.reshape([size])
         };
-        let mut rows = match (&self.shape, tape.features) {
-            (Some(shape), Some(features)) => {
+        let mut rows = match (&self.shape, tape.read) {
+            (Some(shape), Some(read)) => {
                 let mut by_map = slopes;
                 if shape.outputs > 3 {
                     // Channels of normals are not trained.
@@ -258,15 +257,19 @@ impl<B: Backend> Group<B> {
                     by_map = Tensor::cat(vec![by_map, rest], 3);
                 }
                 let (weights, _) = self.point(shape, parameters);
-                let by = point::backward(shape, features, weights, by_map);
+                let by = point::backward(shape, read, weights, by_map);
                 out.extend([by.bias, by.weights]);
-                let mut image = by.features;
+                let Read { features: mut image, common } = by.read;
                 for (stage, stage_tape) in self.stages.iter().zip(tape.stages).rev() {
                     let by = stage.backward(image, stage_tape);
                     out.extend([by.bias, by.kernel]);
                     image = by.image;
                 }
-                image.reshape([n, count, self.sizes[layers]])
+                let image = image.reshape([n, count, shape.first_image()]);
+                match common {
+                    Some(common) => Tensor::cat(vec![image, common], 2),
+                    None => image,
+                }
             }
             _ => slopes.reshape([n, count, 3 * sources]),
         };

@@ -6,63 +6,94 @@ use burn_tensor::Tensor;
 use burn_tensor::backend::Backend;
 use understudy_runtime::face::drawing::DrawingShape;
 
-/// Derivatives by what went in.
-pub(super) struct PointSlopes<B: Backend> {
+/// What pixels read, or derivatives by it.
+#[derive(Clone)]
+pub(super) struct Read<B: Backend> {
     /// `[networks, poses, pixels, hidden]`.
     pub features: Tensor<B, 4>,
-    /// `[networks, sets, outputs, hidden]`, flat.
+    /// The same for all pixels, `[networks, poses, common]`, where there is something.
+    pub common: Option<Tensor<B, 3>>,
+}
+
+/// Derivatives by what went in.
+pub(super) struct PointSlopes<B: Backend> {
+    /// By what pixels read.
+    pub read: Read<B>,
+    /// `[networks, sets, outputs, hidden + common]`, flat.
     pub weights: Tensor<B, 1>,
     /// `[networks, sets, outputs]`, flat.
     pub bias: Tensor<B, 1>,
 }
 
-/// `Σ_c w[o][c] · features[c] + bias[o]`. `weights`: `[networks, sets, outputs, hidden]`, `bias`:
+/// `Σ_c w[o][c] · read[c] + bias[o]`. `weights`: `[networks, sets, outputs, hidden + common]`, `bias`:
 /// `[networks, sets, outputs]`.
 pub(super) fn forward<B: Backend>(
     shape: &DrawingShape,
-    features: Tensor<B, 4>,
+    read: Read<B>,
     weights: Tensor<B, 4>,
     bias: Tensor<B, 3>,
 ) -> Tensor<B, 4> {
-    let [n, poses, pixels, hidden] = features.dims();
+    let [n, poses, pixels, hidden] = read.features.dims();
     let outputs = shape.outputs;
-    if shape.untied {
-        let products = features.reshape([n, poses, pixels, 1, hidden])
-            * weights.reshape([n, 1, pixels, outputs, hidden]);
-        products.sum_dim(4).reshape([n, poses, pixels, outputs]) + bias.reshape([n, 1, pixels, outputs])
-    } else {
+    if !shape.untied {
         let weights = weights.reshape([n, outputs, hidden]).swap_dims(1, 2);
-        let sums = features.reshape([n, poses * pixels, hidden]).matmul(weights);
-        (sums + bias.reshape([n, 1, outputs])).reshape([n, poses, pixels, outputs])
+        let sums = read.features.reshape([n, poses * pixels, hidden]).matmul(weights);
+        return (sums + bias.reshape([n, 1, outputs])).reshape([n, poses, pixels, outputs]);
     }
+    let own = weights.clone().narrow(3, 0, hidden).reshape([n, 1, pixels, outputs, hidden]);
+    let products = read.features.reshape([n, poses, pixels, 1, hidden]) * own;
+    let map =
+        products.sum_dim(4).reshape([n, poses, pixels, outputs]) + bias.reshape([n, 1, pixels, outputs]);
+    match read.common {
+        None => map,
+        Some(common) => {
+            let weights = common_weights(shape, weights).swap_dims(1, 2);
+            map + common.matmul(weights).reshape([n, poses, pixels, outputs])
+        }
+    }
+}
+
+/// `[networks, pixels · outputs, common]`.
+fn common_weights<B: Backend>(shape: &DrawingShape, weights: Tensor<B, 4>) -> Tensor<B, 3> {
+    let [n, pixels, outputs, _] = weights.dims();
+    weights.narrow(3, shape.hidden, shape.common).reshape([n, pixels * outputs, shape.common])
 }
 
 /// From derivatives by the map.
 pub(super) fn backward<B: Backend>(
     shape: &DrawingShape,
-    features: Tensor<B, 4>,
+    read: Read<B>,
     weights: Tensor<B, 4>,
     by_map: Tensor<B, 4>,
 ) -> PointSlopes<B> {
+    let Read { features, common } = read;
     let [n, poses, pixels, hidden] = features.dims();
     let outputs = shape.outputs;
-    let [weight_count, bias_count] = [n * shape.sets() * outputs * hidden, n * shape.sets() * outputs];
-    if shape.untied {
-        let by = by_map.clone().reshape([n, poses, pixels, outputs, 1]);
-        let by_features = by.clone() * weights.reshape([n, 1, pixels, outputs, hidden]);
-        let by_weights = by * features.reshape([n, poses, pixels, 1, hidden]);
-        PointSlopes {
-            features: by_features.sum_dim(3).reshape([n, poses, pixels, hidden]),
-            weights: by_weights.sum_dim(1).reshape([weight_count]),
-            bias: by_map.sum_dim(1).reshape([bias_count]),
-        }
-    } else {
+    let rows = n * shape.sets() * outputs;
+    if !shape.untied {
         let flat = by_map.clone().reshape([n, poses * pixels, outputs]);
         let by_features = flat.clone().matmul(weights.reshape([n, outputs, hidden]));
-        PointSlopes {
-            features: by_features.reshape([n, poses, pixels, hidden]),
-            weights: by_map.swap_dims(2, 3).matmul(features).sum_dim(1).reshape([weight_count]),
-            bias: sum_rows(flat).reshape([bias_count]),
-        }
+        return PointSlopes {
+            read: Read { features: by_features.reshape([n, poses, pixels, hidden]), common: None },
+            weights: by_map.swap_dims(2, 3).matmul(features).sum_dim(1).reshape([rows * hidden]),
+            bias: sum_rows(flat).reshape([rows]),
+        };
+    }
+    let by = by_map.clone().reshape([n, poses, pixels, outputs, 1]);
+    let own = weights.clone().narrow(3, 0, hidden).reshape([n, 1, pixels, outputs, hidden]);
+    let by_features = (by.clone() * own).sum_dim(3).reshape([n, poses, pixels, hidden]);
+    let by_own = by * features.reshape([n, poses, pixels, 1, hidden]);
+    let mut by_weights = by_own.sum_dim(1).reshape([n, pixels, outputs, hidden]);
+    let by_common = common.map(|common| {
+        let by = by_map.clone().reshape([n, poses, pixels * outputs]);
+        let by_shared = by.clone().swap_dims(1, 2).matmul(common);
+        let by_shared = by_shared.reshape([n, pixels, outputs, shape.common]);
+        by_weights = Tensor::cat(vec![by_weights.clone(), by_shared], 3);
+        by.matmul(common_weights(shape, weights))
+    });
+    PointSlopes {
+        read: Read { features: by_features, common: by_common },
+        weights: by_weights.reshape([rows * shape.reads()]),
+        bias: by_map.sum_dim(1).reshape([rows]),
     }
 }

@@ -25,8 +25,10 @@ fn settings() -> FaceSettings {
 fn networks(plan: &Plan, poses: &FacePoses<'_>, dense: bool, untied: bool) -> Vec<NetSpec> {
     let whole = &plan.coarse[0];
     let uvs = poses.mesh.vertex_uvs().expect("has UVs");
-    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied };
-    let large = DrawingShape { side: 4, channels: 2, hidden: 7, doublings: 1, outputs: 3, untied: false };
+    let common = if untied { 6 } else { 0 };
+    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied, common };
+    let large =
+        DrawingShape { side: 4, channels: 2, hidden: 7, doublings: 1, untied: false, common: 0, ..small };
     let part = |name: &str, from: usize, to: usize, inputs: usize, unit: f32, shape: DrawingShape| {
         let vertices = whole.vertices[from..to].to_vec();
         let edge = (shape.map_side() - 1) as f32;

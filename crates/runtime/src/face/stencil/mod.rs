@@ -5,9 +5,11 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub mod quick;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
-pub mod winograd;
+mod transform;
 
 use crate::dense::Kernel;
 

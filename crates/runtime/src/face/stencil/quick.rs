@@ -1,0 +1,269 @@
+//! Convolutions to sixteen channels, tile by tile of 2×2 pixels, with fewer products than taps (see
+//! [`super::transform`]). For x86-64 with AVX2 and FMA. [`super::Stencil`] is the slow truth, and what runs where
+//! pixels are few and far between.
+
+use super::LANES;
+use super::transform::{Doubled, Transform, Winograd};
+use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+
+/// Windows that share each pair of weight registers: 2 × 6 sums fill twelve of the sixteen registers.
+const TILE: usize = 6;
+/// A tile takes as long as this many pixels by themselves.
+const WORTH: f64 = 2.5;
+
+/// Points of the transform that has most.
+const MOST_POINTS: usize = Winograd::POINTS;
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A 3×3 convolution.
+    Plain,
+    /// The same after nearest ×2 upsampling.
+    Doubled,
+}
+
+/// Tiles of 2×2 pixels and the weights that draw them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quick {
+    kind: Kind,
+    /// Where the window of a tile begins in the input, and its first pixel in the output.
+    tiles: Vec<[u32; 2]>,
+    /// Numbers from one row to the next, of the input and of the output.
+    rows: [usize; 2],
+    inputs: usize,
+    /// `[point][input][output]`.
+    weights: Vec<f32>,
+    bias: [f32; LANES],
+    /// The longest that images must be.
+    reach: [usize; 2],
+}
+
+/// Sixteen channels.
+type Pixel = [__m256; 2];
+
+impl Quick {
+    /// For the pixels of a square map that are `wanted`, from at most sixteen channels to sixteen; both images
+    /// have a stride of sixteen and a frame of one pixel. `None` where too few pixels lie together, or the side
+    /// is odd. Weights are zero.
+    pub fn new(kind: Kind, inputs: usize, side: usize, wanted: &[bool]) -> Option<Self> {
+        if side % 2 == 1 || inputs > LANES {
+            return None;
+        }
+        // A window of 4×4 begins at the frame's pixel before a tile's first; one of 3×3 likewise, half as far.
+        let (small, window, points) = match kind {
+            Kind::Plain => (side, 4, Winograd::POINTS),
+            Kind::Doubled => (side / 2, 3, Doubled::POINTS),
+        };
+        let rows = [small, side].map(|side| (side + 2) * LANES);
+        let mut tiles = Vec::new();
+        for (top, left) in (0..side).step_by(2).flat_map(|top| (0..side).step_by(2).map(move |l| (top, l))) {
+            let first = top * side + left;
+            if [first, first + 1, first + side, first + side + 1].iter().any(|pixel| wanted[*pixel]) {
+                let from = top * small / side * rows[0] + left * small / side * LANES;
+                tiles.push([from as u32, ((top + 1) * rows[1] + (left + 1) * LANES) as u32]);
+            }
+        }
+        let pixels = wanted.iter().filter(|wanted| **wanted).count();
+        let most = |which: usize| tiles.iter().map(|tile| tile[which] as usize).max().unwrap_or(0);
+        let reach = [most(0) + (window - 1) * rows[0] + window * LANES, most(1) + rows[1] + 2 * LANES];
+        let worth = tiles.len() as f64 * WORTH <= pixels as f64;
+        let weights = vec![0.0; points * inputs * LANES];
+        worth.then_some(Self { kind, tiles, rows, inputs, weights, bias: [0.0; LANES], reach })
+    }
+
+    /// Takes one 3×3 kernel over.
+    pub fn set(&mut self, output: usize, input: usize, kernel: &[f32; 9]) {
+        let inputs = self.inputs;
+        let mut put = |(point, number): (usize, f32)| {
+            self.weights[(point * inputs + input) * LANES + output] = number;
+        };
+        match self.kind {
+            Kind::Plain => Winograd::kernel(kernel).enumerate().for_each(&mut put),
+            Kind::Doubled => Doubled::kernel(kernel).enumerate().for_each(&mut put),
+        }
+    }
+
+    /// Takes the bias over.
+    pub fn set_bias(&mut self, bias: &[f32]) {
+        self.bias[..bias.len()].copy_from_slice(bias);
+    }
+
+    /// Draws all tiles; what is negative is multiplied by `slope`.
+    ///
+    /// # Panics
+    /// When an image is too short.
+    ///
+    /// # Safety
+    /// The machine has AVX2 and FMA.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn apply(&self, x: &[f32], y: &mut [f32], slope: f32) {
+        if self.tiles.is_empty() {
+            return;
+        }
+        assert!(x.len() >= self.reach[0] && y.len() >= self.reach[1], "tiles lie in the images");
+        for tiles in self.tiles.chunks(TILE) {
+            // SAFETY: the assertion keeps every window and every pixel inside its image.
+            unsafe {
+                let (x, y) = (x.as_ptr(), y.as_mut_ptr());
+                match self.kind {
+                    Kind::Plain => self.chunk::<Winograd>(x, tiles, y, slope),
+                    Kind::Doubled => self.chunk::<Doubled>(x, tiles, y, slope),
+                }
+            }
+        }
+    }
+
+    /// At most [`TILE`] tiles.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn chunk<T: Transform>(&self, x: *const f32, tiles: &[[u32; 2]], y: *mut f32, slope: f32) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match tiles.len() {
+                6 => self.some::<T, 6>(x, tiles, y, slope),
+                5 => self.some::<T, 5>(x, tiles, y, slope),
+                4 => self.some::<T, 4>(x, tiles, y, slope),
+                3 => self.some::<T, 3>(x, tiles, y, slope),
+                2 => self.some::<T, 2>(x, tiles, y, slope),
+                _ => self.some::<T, 1>(x, tiles, y, slope),
+            }
+        }
+    }
+
+    /// `N` tiles.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn some<T: Transform, const N: usize>(
+        &self,
+        x: *const f32,
+        tiles: &[[u32; 2]],
+        y: *mut f32,
+        slope: f32,
+    ) {
+        let mut windows: MaybeUninit<[[Pixel; N]; MOST_POINTS]> = MaybeUninit::uninit();
+        let mut products: MaybeUninit<[[Pixel; N]; MOST_POINTS]> = MaybeUninit::uninit();
+        let (window, product) =
+            (windows.as_mut_ptr().cast::<[Pixel; N]>(), products.as_mut_ptr().cast::<[Pixel; N]>());
+        // SAFETY: there are `N` tiles inside the images; every point of every window is written before it is
+        // read, and so is every product.
+        unsafe {
+            for (place, tile) in tiles.iter().enumerate().take(N) {
+                for half in 0..self.inputs.div_ceil(8) {
+                    T::look(x.add(tile[0] as usize + half * 8), self.rows[0], |point, number| {
+                        (*window.add(point))[place][half] = number;
+                    });
+                }
+            }
+            for point in 0..T::POINTS {
+                let weights = self.weights.as_ptr().add(point * self.inputs * LANES);
+                let values = window.add(point).cast::<f32>();
+                let mut sums = [[_mm256_setzero_ps(); 2]; N];
+                for input in 0..self.inputs {
+                    let low = _mm256_loadu_ps(weights.add(input * LANES));
+                    let high = _mm256_loadu_ps(weights.add(input * LANES + 8));
+                    for (place, sum) in sums.iter_mut().enumerate() {
+                        let value = _mm256_broadcast_ss(&*values.add(place * LANES + input));
+                        sum[0] = _mm256_fmadd_ps(low, value, sum[0]);
+                        sum[1] = _mm256_fmadd_ps(high, value, sum[1]);
+                    }
+                }
+                *product.add(point) = sums;
+            }
+            for (place, tile) in tiles.iter().enumerate().take(N) {
+                for half in 0..2 {
+                    let bias = _mm256_loadu_ps(self.bias.as_ptr().add(half * 8));
+                    let pixels = T::fold(|point| (*product.add(point))[place][half]);
+                    for (index, sum) in pixels.into_iter().enumerate() {
+                        let sum = _mm256_add_ps(sum, bias);
+                        let scaled = _mm256_mul_ps(sum, _mm256_set1_ps(slope));
+                        let to = tile[1] as usize + index / 2 * self.rows[1] + index % 2 * LANES + half * 8;
+                        // The sign bit of `sum` chooses.
+                        _mm256_storeu_ps(y.add(to), _mm256_blendv_ps(sum, scaled, sum));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{After, Places, Stencil, fast};
+    use super::*;
+    use crate::dense::Kernel;
+    use understudy_core::Random;
+
+    fn at(side: usize, row: usize, column: usize) -> usize {
+        (row * (side + 2) + column) * LANES
+    }
+
+    #[test]
+    fn few_products_give_what_many_give() {
+        if !fast(Kernel::detect()) {
+            return;
+        }
+        let mut random = Random::new(7);
+        for (side, share, inputs) in
+            [(2, 1.0, 16), (6, 1.0, 8), (8, 0.9, 16), (8, 1.0, 3), (16, 0.85, 16), (32, 1.0, 16)]
+        {
+            for kind in [Kind::Plain, Kind::Doubled] {
+                let wanted: Vec<bool> = (0..side * side).map(|_| random.unit() < share).collect();
+                let mut quick = Quick::new(kind, inputs, side, &wanted).expect("most pixels are wanted");
+                let taps = (0..9).map(|tap| at(side, tap / 3, tap % 3) as u32).collect();
+                let mut stencil = Stencil::new(taps, inputs, LANES);
+                let bias: Vec<f32> = (0..LANES).map(|_| random.uniform(-1.0, 1.0)).collect();
+                stencil.bias_mut().copy_from_slice(&bias);
+                quick.set_bias(&bias);
+                for (output, input) in (0..LANES).flat_map(|o| (0..inputs).map(move |i| (o, i))) {
+                    let kernel = [0; 9].map(|_| random.uniform(-1.0, 1.0));
+                    (0..9).for_each(|tap| stencil.set(tap, input, output, kernel[tap]));
+                    quick.set(output, input, &kernel);
+                }
+                let pair = |p: usize| {
+                    [at(side, p / side, p % side), at(side, p / side + 1, p % side + 1)].map(|n| n as u32)
+                };
+                let places = Places::new((0..side * side).filter(|p| wanted[*p]).map(pair).collect());
+                // What the convolution sees, and what it is given: the same, or half as large.
+                let small = if kind == Kind::Doubled { side / 2 } else { side };
+                let mut given = vec![0.0; (small + 2) * (small + 2) * LANES];
+                let mut seen = vec![0.0; (side + 2) * (side + 2) * LANES];
+                for pixel in 0..small * small {
+                    let start = at(small, pixel / small + 1, pixel % small + 1);
+                    given[start..start + inputs].iter_mut().for_each(|x| *x = random.uniform(-1.0, 1.0));
+                }
+                for pixel in 0..side * side {
+                    let (row, column) = (pixel / side * small / side, pixel % side * small / side);
+                    let from = at(small, row + 1, column + 1);
+                    let to = at(side, pixel / side + 1, pixel % side + 1);
+                    seen[to..to + LANES].copy_from_slice(&given[from..from + LANES]);
+                }
+                let (mut truth, mut got) = (vec![0.0; seen.len()], vec![0.0; seen.len()]);
+                stencil.apply(Kernel::REFERENCE, &seen, &places, &mut truth, After::Leaky(0.2));
+                // SAFETY: the machine has the instructions.
+                unsafe { quick.apply(&given, &mut got, 0.2) };
+                for [_, pixel] in places.pairs() {
+                    for lane in *pixel as usize..*pixel as usize + LANES {
+                        let (truth, got) = (truth[lane], got[lane]);
+                        assert!((truth - got).abs() < 1e-4, "{kind:?} {side}: {truth} {got}");
+                    }
+                }
+                // The frame of zeros stays.
+                assert!(got[..(side + 2) * LANES].iter().all(|number| *number == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn pixels_far_apart_are_left_to_the_stencil() {
+        let sparse: Vec<bool> = (0..64).map(|pixel| pixel % 4 == 0).collect();
+        for kind in [Kind::Plain, Kind::Doubled] {
+            let new = |side: usize, wanted: &[bool]| Quick::new(kind, LANES, side, wanted);
+            assert_eq!(new(8, &sparse), None);
+            assert_eq!(new(7, &[true; 49]), None);
+            assert!(new(8, &[false; 64]).is_some_and(|empty| empty.tiles.is_empty()));
+        }
+        assert_eq!(Quick::new(Kind::Plain, LANES + 1, 8, &[true; 64]), None);
+    }
+}
