@@ -12,6 +12,9 @@ pub struct LearnFaceArguments {
     /// The twin.
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
+    /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
+    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps"])]
+    pub from: Option<PathBuf>,
     /// About how long training may take: numbers of steps are chosen by a measured pace.
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub minutes: Option<f64>,

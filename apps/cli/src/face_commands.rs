@@ -20,6 +20,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     let mut config = LearnFaceConfig {
         data: arguments.data,
         output: arguments.output,
+        from: arguments.from,
         minutes: arguments.minutes,
         half: !arguments.full_precision,
         ..LearnFaceConfig::default()

@@ -17,7 +17,7 @@ use understudy_jobs::face::{is_face_twin, open_face_twin};
 use understudy_jobs::twin::export::ExportConfig;
 use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::face::Schedule;
-use understudy_runtime::face::Workspace;
+use understudy_runtime::face::{FaceParts, NetParts, Stage, Workspace};
 
 const SIDE: u32 = 12;
 
@@ -203,6 +203,23 @@ fn a_face_twin_from_end_to_end() {
     assert!(glued.stuck * 2 > glued.open, "{glued:?}");
     assert!(gaps.stuck * 20 < gaps.open && gaps.rms_mm < 0.3 * glued.rms_mm, "{gaps:?}, glued {glued:?}");
     assert!(figures.page.is_some_and(|page| page.exists()));
+
+    // Refined once more: what is kept stays what it was, to the last bit.
+    let from =
+        |name: &str, twin: &str| LearnFaceConfig { from: Some(folder.join(twin)), ..config(folder, name, 1) };
+    let again = learn_face(&from("again.twin", "one.twin"), &Silent).expect("regions are learned");
+    assert!(again.coarse.steps == 0 && again.refinement.is_some_and(|stage| stage.steps > 0));
+    let [first, second] = ["one.twin", "again.twin"]
+        .map(|name| open_face_twin(&folder.join(name)).expect("a twin").parts().clone());
+    let coarse = |parts: &FaceParts| -> Vec<NetParts> {
+        parts.nets.iter().filter(|net| net.stage == Stage::Coarse).cloned().collect()
+    };
+    assert_eq!(coarse(&first), coarse(&second));
+    assert!(first.frame == second.frame && first.bodies == second.bodies && first.rigid == second.rigid);
+    assert!(learn_face(&from("no.twin", "dense.twin"), &Silent).is_err(), "draws no maps");
+    let mut coarse_only = from("no.twin", "one.twin");
+    coarse_only.settings.refine = false;
+    assert!(learn_face(&coarse_only, &Silent).is_err(), "nothing to learn");
 
     let onnx = ExportConfig { twin: folder.join("one.twin"), output: folder.join("one.onnx") };
     let exported = export_face_onnx(&onnx).expect("the graph is written");

@@ -1,11 +1,11 @@
 //! `learn face`: a twin of a face rig from a dataset (METHODS M2). Start at [`learn_face`].
 
 use super::checkpoint::Checkpoints;
-use super::data::Loaded;
+use super::data::{Loaded, open_face_twin};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use understudy_core::Vec3;
@@ -14,7 +14,7 @@ use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
 use understudy_learn::face::schedule;
-use understudy_learn::face::train::Train;
+use understudy_learn::face::train::{NetState, Train};
 use understudy_learn::face::trainer::{Problem, Trainer};
 use understudy_learn::face::{
     FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, frame, motion, normals, segments,
@@ -37,6 +37,8 @@ pub struct LearnFaceConfig {
     pub data: PathBuf,
     /// The twin's file.
     pub output: PathBuf,
+    /// A twin whose coarse networks, head and bodies are kept: only what refines them is learned.
+    pub from: Option<PathBuf>,
     /// About how long training may take, minutes: the numbers of steps are chosen by a measured pace. The
     /// twin then depends on the machine.
     pub minutes: Option<f64>,
@@ -55,6 +57,7 @@ impl Default for LearnFaceConfig {
         Self {
             data: PathBuf::new(),
             output: PathBuf::new(),
+            from: None,
             minutes: None,
             half: true,
             threads: threads::available(),
@@ -85,6 +88,12 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
         return Err(JobError::setting("minutes", format!("{minutes} is not a length of time")));
     }
     config.device.check().map_err(|error| JobError::setting("learn face", error))?;
+    if config.from.is_some() && (config.settings.dense || !config.settings.refine) {
+        return Err(JobError::setting(
+            "from",
+            "only networks that refine others can be learned beside a twin",
+        ));
+    }
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
     let mut loaded = Loaded::read(&config.data, watch)?;
@@ -130,25 +139,36 @@ impl Run<'_> {
     ) -> Result<LearnFaceReport, JobError> {
         let settings = &self.config.settings;
         poses.check().map_err(|error| self.error(error))?;
-        let key = self.key(&poses);
+        let kept = self.config.from.as_deref().map(|path| self.kept(path, &poses)).transpose()?;
+        let key = self.key(&poses, kept.as_ref());
         self.watch.event(Event::Started { what: "probing", total: 1, unit: "rig" });
         let influences = Influences::new(&poses, rig).map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
-        let frame = self.frame(&mut poses, &influences)?;
+        let (frame_parts, frame_report) = match &kept {
+            None => self.frame(&mut poses, &influences)?.unzip(),
+            Some(twin) => {
+                twin.frame.iter().for_each(|frame| frame::take_away(&mut poses, frame));
+                (twin.frame.clone(), None)
+            }
+        };
         self.watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
-        let plan = Plan::new(&poses, &influences, settings).map_err(|error| self.error(error))?;
+        let mut plan = Plan::new(&poses, &influences, settings).map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
         self.say_plan(&plan);
-        let bodies = self.bodies(&poses, &plan, &influences)?;
+        let states = kept.as_ref().map(|twin| plan.keep_coarse(twin)).transpose();
+        let states = states.map_err(|error| self.unkept(error))?;
+        let bodies = match &kept {
+            None => self.bodies(&poses, &plan, &influences)?,
+            Some(twin) => twin.bodies.clone(),
+        };
 
         let checkpoints = Checkpoints::new(&self.config.output, key);
         let (mut nets, coarse_report, refinement_report) =
-            self.maps(&poses, &plan, &influences, &checkpoints)?;
+            self.maps(&poses, &plan, &influences, &checkpoints, states)?;
         let normals_report = match settings.normals {
             true => Some(self.normals(&mut poses, &plan, &mut nets, &checkpoints)?),
             false => None,
         };
-        let (frame_parts, frame_report) = frame.unzip();
         let training = serde_json::json!({
             "poses": poses.len(),
             "device": self.config.device,
@@ -206,14 +226,18 @@ impl Run<'_> {
         plan: &Plan,
         influences: &Influences,
         checkpoints: &Checkpoints,
+        kept: Option<Vec<NetState>>,
     ) -> Result<(Vec<NetParts>, StageReport, Option<StageReport>), JobError> {
         let settings = &self.config.settings;
         let whole = if settings.normals { 1.0 - NORMALS_SHARE } else { 1.0 };
-        let share = if settings.refine && !settings.dense { whole * COARSE_SHARE } else { whole };
+        let both = settings.refine && !settings.dense && kept.is_none();
+        let share = if both { whole * COARSE_SHARE } else { whole };
         let problem = plan.coarse_problem(poses, settings);
         let trainer = self.trainer(problem, plan.coarse.clone(), settings.seed)?;
-        let (coarse, coarse_report) =
-            self.stage("coarse", plan, trainer, &settings.coarse, share, checkpoints)?;
+        let (coarse, coarse_report) = match kept {
+            None => self.stage("coarse", plan, trainer, &settings.coarse, share, checkpoints)?,
+            Some(states) => self.as_kept(plan, trainer, &states)?,
+        };
         let mut nets = coarse.parts();
         let mut refinement_report = None;
         if settings.refine && !settings.dense {
@@ -236,7 +260,7 @@ impl Run<'_> {
                 problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
                 self.watch.event(Event::Finished);
                 drop(coarse);
-                let left = whole * (1.0 - COARSE_SHARE);
+                let left = if both { whole - share } else { whole };
                 let trainer = self.trainer(problem, specs, settings.seed ^ REFINEMENT_SEED)?;
                 let (fine, report) =
                     self.stage("refinement", plan, trainer, &settings.refinement, left, checkpoints)?;
@@ -245,6 +269,49 @@ impl Run<'_> {
             }
         }
         Ok((nets, coarse_report, refinement_report))
+    }
+
+    /// The twin whose coarse networks are kept.
+    fn kept(&self, path: &Path, poses: &FacePoses<'_>) -> Result<FaceParts, JobError> {
+        let parts = open_face_twin(path)?.parts().clone();
+        let problem = if parts.header.topology_hash != poses.mesh.topology_hash() {
+            "it is the twin of another mesh"
+        } else if parts.header.controls != *poses.specs {
+            "it has other controls than the dataset"
+        } else {
+            return Ok(parts);
+        };
+        Err(JobError::unusable(path, FaceLearnError::Kept { problem: problem.into() }))
+    }
+
+    /// An error about the twin that is kept, not about the data.
+    fn unkept(&self, error: FaceLearnError) -> JobError {
+        match &self.config.from {
+            Some(path) => JobError::unusable(path, error),
+            None => self.error(error),
+        }
+    }
+
+    /// Coarse networks as a twin has them.
+    fn as_kept<'p>(
+        &self,
+        plan: &Plan,
+        trainer: Box<dyn Train + 'p>,
+        states: &[NetState],
+    ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
+        if !trainer.set_state(states) {
+            let problem = "they have other widths than these settings give".into();
+            return Err(self.unkept(FaceLearnError::Kept { problem }));
+        }
+        let report = StageReport {
+            networks: trainer.network_count(),
+            steps: 0,
+            rates: Vec::new(),
+            validation: trainer.measure(&plan.validation).total(),
+            multiply_adds: trainer.multiply_adds(),
+            steps_per_second: None,
+        };
+        Ok((trainer, report))
     }
 
     /// Learns the head's motion and takes it out of the poses.
@@ -464,8 +531,11 @@ impl Run<'_> {
     }
 
     /// What makes two runs the same: settings and data.
-    fn key(&self, poses: &FacePoses<'_>) -> String {
+    fn key(&self, poses: &FacePoses<'_>, kept: Option<&FaceParts>) -> String {
         let mut hash = Fnv::default();
+        for layer in kept.iter().flat_map(|twin| &twin.nets).flat_map(|net| &net.dense) {
+            layer.bias.iter().for_each(|bias| hash.write(&bias.to_le_bytes()));
+        }
         hash.write(serde_json::to_string(&self.config.settings).unwrap_or_default().as_bytes());
         hash.write(format!("{:?} {:x}", self.config.minutes, poses.mesh.topology_hash()).as_bytes());
         for pose in poses.spread(200) {

@@ -88,6 +88,12 @@ pub enum FaceLearnError {
     /// The live rig failed while it was probed.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// A twin whose coarse networks cannot be kept.
+    #[error("the coarse networks cannot be kept: {problem}")]
+    Kept {
+        /// Why.
+        problem: String,
+    },
     /// The loss became infinite.
     #[error("the loss is not finite any more at step {step}; lower the learning rate")]
     Diverged {

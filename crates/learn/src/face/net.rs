@@ -45,6 +45,28 @@ pub struct NetSpec {
     pub kind: NetKind,
 }
 
+impl NetSpec {
+    /// What a trained network that draws three channels learned; it speaks in cm.
+    pub fn of(net: &NetParts) -> Self {
+        Self {
+            name: net.name.clone(),
+            stage: net.stage,
+            vertices: net.vertices.clone(),
+            inputs: net.inputs.clone(),
+            mean: net.mean.clone(),
+            scale: net.scale.clone(),
+            unit: 1.0,
+            kind: match &net.map {
+                Some(map) => NetKind::Map {
+                    shape: DrawingShape { outputs: 3, ..map.shape },
+                    coordinates: map.coordinates.clone(),
+                },
+                None => NetKind::Dense,
+            },
+        }
+    }
+}
+
 /// A network in training.
 pub(super) struct TrainNet {
     pub spec: NetSpec,
@@ -139,17 +161,7 @@ impl TrainNet {
     /// of its own are learned, from zero.
     pub fn reading(parts: &NetParts, members: Vec<u32>, batch: usize) -> Option<Self> {
         let map = parts.map.as_ref().filter(|map| map.shape.untied)?;
-        let spec = NetSpec {
-            name: parts.name.clone(),
-            stage: parts.stage,
-            vertices: parts.vertices.clone(),
-            inputs: parts.inputs.clone(),
-            mean: parts.mean.clone(),
-            scale: parts.scale.clone(),
-            unit: 1.0,
-            kind: NetKind::Map { shape: map.shape, coordinates: map.coordinates.clone() },
-        };
-        let mut net = Self::new(spec, members, parts.dense.first()?.bias.len(), batch, 0);
+        let mut net = Self::new(NetSpec::of(parts), members, parts.dense.first()?.bias.len(), batch, 0);
         let layers = parts.dense.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
         let convolutions = &map.parameters[..map.shape.convolution_parameters()];
         net.parameters.fill(0.0);

@@ -8,6 +8,7 @@ use super::net::{NetKind, NetSpec};
 use super::pixels::own_pixels;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
+use super::train::NetState;
 use super::trainer::Problem;
 use super::{FaceLearnError, FacePoses, FaceSettings};
 use understudy_core::{Random, Vec2, Vec3};
@@ -114,6 +115,42 @@ impl Plan {
         let balance = Balance::new(poses, &training, &landmarks, settings.bins);
         let counted = candidates.len();
         Ok(Self { segments, rigid, bodies, coarse, balance, validation, landmarks, uvs, faces, counted })
+    }
+
+    /// Takes over the coarse networks and rigid segments of a twin of the same mesh, so that nothing but regions
+    /// has to be learned. Gives the states of the networks.
+    pub fn keep_coarse(&mut self, twin: &FaceParts) -> Result<Vec<NetState>, FaceLearnError> {
+        let coarse = || twin.nets.iter().filter(|net| net.stage == Stage::Coarse);
+        let mut states = Vec::new();
+        for net in coarse() {
+            let Some(map) = net.map.as_ref().filter(|map| map.shape.outputs == 3) else {
+                let problem = format!("'{}' draws no map of offsets alone", net.name);
+                return Err(FaceLearnError::Kept { problem });
+            };
+            let dense = net.dense.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
+            let parameters: Vec<f32> = dense.chain(&map.parameters).copied().collect();
+            let still = vec![0.0; parameters.len()];
+            states.push([parameters.clone(), still.clone(), still, parameters]);
+        }
+        let drawn = |vertices: &mut dyn Iterator<Item = u32>| {
+            let mut all: Vec<u32> = vertices.collect();
+            all.sort_unstable();
+            all
+        };
+        let ours = drawn(&mut self.coarse.iter().flat_map(|spec| spec.vertices.iter().copied()));
+        let theirs = drawn(&mut coarse().flat_map(|net| net.vertices.iter().copied()));
+        if ours != theirs {
+            let problem = format!(
+                "its networks draw {} vertices, in these poses {} move by themselves",
+                theirs.len(),
+                ours.len()
+            );
+            return Err(FaceLearnError::Kept { problem });
+        }
+        self.coarse = coarse().map(NetSpec::of).collect();
+        self.rigid = twin.rigid.clone();
+        self.bodies.clear();
+        Ok(states)
     }
 
     /// What the coarse networks learn.
@@ -246,24 +283,8 @@ pub fn coarse_problem_of<'a>(
     poses: &'a FacePoses<'a>,
     normal_weight: f32,
 ) -> (Problem<'a>, Vec<NetSpec>) {
-    let spec = |net: &NetParts| NetSpec {
-        name: net.name.clone(),
-        stage: net.stage,
-        vertices: net.vertices.clone(),
-        inputs: net.inputs.clone(),
-        mean: net.mean.clone(),
-        scale: net.scale.clone(),
-        unit: 1.0,
-        kind: match &net.map {
-            Some(map) => NetKind::Map {
-                shape: DrawingShape { outputs: 3, ..map.shape },
-                coordinates: map.coordinates.clone(),
-            },
-            None => NetKind::Dense,
-        },
-    };
     let coarse = twin.nets.iter().filter(|net| net.stage == Stage::Coarse);
-    let specs: Vec<NetSpec> = coarse.map(spec).collect();
+    let specs: Vec<NetSpec> = coarse.map(NetSpec::of).collect();
     let mut moved = vec![false; poses.mesh.vertex_count()];
     specs.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
     let learned = |face: &&understudy_core::Face| face.corners().iter().all(|v| moved[*v as usize]);

@@ -2,7 +2,7 @@
 
 use super::decoder::{Coefficients, LANES, rows};
 use super::stitch::Needle;
-use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, TwinError};
+use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, Seen, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
 use std::ops::Range;
@@ -295,9 +295,12 @@ fn see(
         InputFrame::Group => {
             let to_group = bones[group.bone].inverse();
             let mut start = 0;
-            for &(bone, end) in &group.seen {
+            for &Seen { bone, end, whole } in &group.seen {
                 let slots = &mut row[start..end];
                 match bones.get(bone) {
+                    Some(bone) if whole => {
+                        slots.copy_from_slice(&(to_group * *bone).to_cols_array());
+                    }
                     Some(bone) => {
                         // Sixteen, so that no index needs a question.
                         let mut numbers = [0.0f32; 16];

@@ -222,13 +222,23 @@ pub struct BodyTwin {
     stitch: Option<Needle>,
 }
 
+/// Inputs of a group that come from one bone.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// One beyond the last stands for controls.
+    bone: usize,
+    /// Where they end among all inputs.
+    end: usize,
+    /// Whether they are its twelve numbers in their order.
+    whole: bool,
+}
+
 /// A group as evaluation wants it.
 #[derive(Debug, Clone)]
 struct Group {
     bone: usize,
-    /// Bones that it sees, in the order of its inputs, each with the end of its inputs; a bone beyond the
-    /// last stands for controls.
-    seen: Vec<(usize, usize)>,
+    /// Bones that it sees, in the order of its inputs.
+    seen: Vec<Seen>,
     /// Which of its bone's twelve numbers each input is.
     numbers: Vec<u8>,
     /// All but the last.
@@ -456,15 +466,20 @@ fn check_group(
     let decoder =
         Decoder::pack(own_weights, &places[..own], &group.vertices, columns, form).map_err(wrap(hidden))?;
     let ghosts = Decoder::pack(ghost_weights, &places[own..], &slots, columns, form).map_err(wrap(hidden))?;
-    let mut seen: Vec<(usize, usize)> = Vec::new();
+    let numbers: Vec<u8> = group.inputs.iter().map(|input| (*input as usize % BONE_INPUTS) as u8).collect();
+    let mut seen: Vec<Seen> = Vec::new();
     for (slot, input) in group.inputs.iter().enumerate() {
         let bone = (*input as usize / BONE_INPUTS).min(bones);
         match seen.last_mut() {
-            Some((last, end)) if *last == bone => *end = slot + 1,
-            _ => seen.push((bone, slot + 1)),
+            Some(last) if last.bone == bone => last.end = slot + 1,
+            _ => seen.push(Seen { bone, end: slot + 1, whole: false }),
         }
     }
-    let numbers = group.inputs.iter().map(|input| (*input as usize % BONE_INPUTS) as u8).collect();
+    let mut start = 0;
+    for run in &mut seen {
+        run.whole = run.bone < bones && numbers[start..run.end].iter().copied().eq(0..BONE_INPUTS as u8);
+        start = run.end;
+    }
     Ok(Group { bone: group.bone, seen, numbers, layers, decoder, ghosts })
 }
 

@@ -59,6 +59,9 @@ pub unsafe fn apply(
             let at = |index: usize| weights.add((decoder.starts[index] - first) * NUMBERS);
             let mut pose = 0;
             while pose + TILE <= poses {
+                for next in pose + TILE..poses.min(pose + 2 * TILE) {
+                    batch.clone().for_each(|index| panel(index).expect(next));
+                }
                 for index in batch.clone() {
                     panel(index).tile::<TILE>(at(index), pose);
                 }
@@ -127,6 +130,24 @@ impl Panel<'_> {
             }
             for (pose, sum) in sums.into_iter().enumerate() {
                 self.finish(first + pose, sum);
+            }
+        }
+    }
+
+    /// Asks for the memory that a later pose will be written to: poses lie far apart, and nothing else foresees it.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn expect(self, pose: usize) {
+        // SAFETY: the pose and its targets are there to be written.
+        unsafe {
+            let out = self.out.add(pose * self.out_stride);
+            let ask = |target: u32| _mm_prefetch::<_MM_HINT_ET0>(out.add(target as usize).cast());
+            match self.run {
+                true => {
+                    ask(*self.targets);
+                    ask(*self.targets + LANES as u32 - 1);
+                }
+                false => (0..LANES).for_each(|lane| ask(*self.targets.add(lane))),
             }
         }
     }
