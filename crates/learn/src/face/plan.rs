@@ -11,7 +11,7 @@ use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::train::NetState;
 use super::trainer::Problem;
 use super::{FaceLearnError, FacePoses, FaceSettings};
-use understudy_core::{Random, Vec2, Vec3};
+use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
 use understudy_runtime::face::drawing::DrawingShape;
 use understudy_runtime::face::{BodyParts, FaceHeader, FaceParts, MotionParts, NetParts, RigidParts, Stage};
 
@@ -99,17 +99,8 @@ impl Plan {
         if coarse.is_empty() {
             return Err(FaceLearnError::NothingMoves);
         }
-        let mut moved = vec![false; poses.mesh.vertex_count()];
-        coarse.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
-        let mut stiff = vec![false; moved.len()];
-        let stiff_vertices = rigid.iter().map(|r| &r.vertices).chain(bodies.iter().map(|b| &b.vertices));
-        stiff_vertices.flatten().for_each(|v| stiff[*v as usize] = true);
-        let learned = |face: &&understudy_core::Face| {
-            let corners = face.corners();
-            corners.iter().any(|v| moved[*v as usize]) && !corners.iter().any(|v| stiff[*v as usize])
-        };
-        let faces: Vec<Cross> = poses.mesh.faces().iter().filter(learned).map(cross_of).collect();
-        let candidates: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
+        let stiff = rigid.iter().map(|r| &r.vertices).chain(bodies.iter().map(|b| &b.vertices));
+        let (candidates, faces) = drawn(poses.mesh, &coarse, stiff.flatten());
         let landmarks = landmarks(poses, &candidates, settings.landmarks);
         let (training, validation) = split(poses.len(), settings);
         let balance = Balance::new(poses, &training, &landmarks, settings.bins);
@@ -132,24 +123,13 @@ impl Plan {
             let still = vec![0.0; parameters.len()];
             states.push([parameters.clone(), still.clone(), still, parameters]);
         }
-        let drawn = |vertices: &mut dyn Iterator<Item = u32>| {
-            let mut all: Vec<u32> = vertices.collect();
-            all.sort_unstable();
-            all
-        };
-        let ours = drawn(&mut self.coarse.iter().flat_map(|spec| spec.vertices.iter().copied()));
-        let theirs = drawn(&mut coarse().flat_map(|net| net.vertices.iter().copied()));
-        if ours != theirs {
-            let problem = format!(
-                "its networks draw {} vertices, in these poses {} move by themselves",
-                theirs.len(),
-                ours.len()
-            );
-            return Err(FaceLearnError::Kept { problem });
-        }
+        // What is rigid in these poses may be a little more or less than it was in others: the twin decides.
         self.coarse = coarse().map(NetSpec::of).collect();
         self.rigid = twin.rigid.clone();
         self.bodies.clear();
+        let stiff = twin.rigid.iter().map(|r| &r.vertices).chain(twin.bodies.iter().map(|b| &b.vertices));
+        let (vertices, faces) = drawn(&twin.mesh, &self.coarse, stiff.flatten());
+        (self.counted, self.faces) = (vertices.len(), faces);
         Ok(states)
     }
 
@@ -277,6 +257,21 @@ impl Plan {
     }
 }
 
+/// The vertices that networks draw, and the faces whose normals they learn: those that they touch, but for those
+/// at rigid vertices.
+fn drawn<'a>(mesh: &Mesh, nets: &[NetSpec], stiff: impl Iterator<Item = &'a u32>) -> (Vec<u32>, Vec<Cross>) {
+    let mut moved = vec![false; mesh.vertex_count()];
+    nets.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
+    let mut still = vec![false; moved.len()];
+    stiff.for_each(|v| still[*v as usize] = true);
+    let learned = |face: &&Face| {
+        let corners = face.corners();
+        corners.iter().any(|v| moved[*v as usize]) && !corners.iter().any(|v| still[*v as usize])
+    };
+    let faces = mesh.faces().iter().filter(learned).map(cross_of).collect();
+    ((0..moved.len() as u32).filter(|v| moved[*v as usize]).collect(), faces)
+}
+
 /// The coarse networks of a finished twin as a problem of their own: what a race of training runs on.
 pub fn coarse_problem_of<'a>(
     twin: &FaceParts,
@@ -287,7 +282,7 @@ pub fn coarse_problem_of<'a>(
     let specs: Vec<NetSpec> = coarse.map(NetSpec::of).collect();
     let mut moved = vec![false; poses.mesh.vertex_count()];
     specs.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
-    let learned = |face: &&understudy_core::Face| face.corners().iter().all(|v| moved[*v as usize]);
+    let learned = |face: &&Face| face.corners().iter().all(|v| moved[*v as usize]);
     let faces: Vec<Cross> = poses.mesh.faces().iter().filter(learned).map(cross_of).collect();
     let counted: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
     let loss = Loss { vertex_total: counted.len(), face_total: faces.len(), faces, counted, normal_weight };
