@@ -1,5 +1,5 @@
 //! Convolutions to sixteen channels, tile by tile of 2×2 pixels, with fewer products than taps (see
-//! [`super::transform`]). For x86-64 with AVX2 and FMA. [`super::Stencil`] is the slow truth, and what runs where
+//! `transform.rs`). For x86-64 with AVX2 and FMA. [`super::Stencil`] is the slow truth, and what runs where
 //! pixels are few and far between.
 
 use super::LANES;
