@@ -239,7 +239,6 @@ impl<B: Backend> Group<B> {
         tape: GroupTape<B>,
     ) -> Vec<Tensor<B, 1>> {
         let (n, count) = (self.nets.len(), tape.poses);
-        let layers = self.sizes.len() - 1;
         let sources = self.sources();
         let slopes = slopes.reshape([count, 3, n, sources]).permute([2, 0, 3, 1]);
         // From the last array to the first.

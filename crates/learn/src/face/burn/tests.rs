@@ -93,7 +93,8 @@ fn loss_and_derivatives_are_those_of_our_own_trainer() {
         let (a, b) = (own.state(), burn.state());
         assert_eq!(a.len(), 3);
         for (net, (a, b)) in a.iter().zip(&b).enumerate() {
-            assert_eq!(a[0], b[0], "the same seed begins with the same parameters");
+            // A bias that began at zero is as large as that step, and only so far the same.
+            assert!(miss(&a[0], &b[0]) < 1e-7, "the same seed begins with the same parameters");
             assert!(a[1].iter().any(|slope| slope.abs() > 1e-6), "network {net} has a slope");
             let miss = miss(&a[1], &b[1]);
             assert!(miss < CLOSE, "dense {dense}, untied {untied}, α {normal_weight}, network {net}: {miss}");
@@ -146,7 +147,7 @@ fn a_schedule_runs_and_goes_on_where_it_stopped() {
     let (poses, plan) = planned(&face);
     let specs = networks(&plan, &poses, false, true);
     let fresh = || trainer(Device::Burn, plan.coarse_problem(&poses, &settings()), &specs);
-    let schedule = Schedule { caps: vec![60, 20, 5], check_every: 10, ..Schedule::default() };
+    let schedule = Schedule { caps: vec![200, 20, 5], check_every: 10, ..Schedule::default() };
     let go = |trainer: &dyn Train, progress: &mut Progress, stop: usize| {
         let validation = &plan.validation[..1];
         schedule::run(trainer, &plan.balance, validation, &schedule, 3, 3, progress, |p, _| p.steps != stop)
