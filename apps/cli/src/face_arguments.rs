@@ -55,7 +55,7 @@ pub struct LearnFaceArguments {
     /// Let rigid segments follow the vertices of networks, as in the paper, and give none a motion of its own.
     #[arg(long)]
     pub no_bodies: bool,
-    /// Keep the texture's coordinates where they glue lips or lids together.
+    /// Keep the texture's coordinates: where they glue lips or lids together, and in refined regions.
     #[arg(long)]
     pub no_cut: bool,
     /// Read all pixels of a map with the same weights, as in the paper.

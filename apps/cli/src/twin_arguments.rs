@@ -21,6 +21,7 @@ A run that was interrupted goes on where it stopped when the same command is giv
   understudy learn face data/mira -o mira.twin
   understudy learn face data/mira -o mira.twin --minutes 60
   understudy learn face data/mira -o dense.twin --dense
+  understudy learn face data/more -o again.twin --from mira.twin --minutes 30
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Face(LearnFaceArguments),

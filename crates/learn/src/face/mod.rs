@@ -217,8 +217,8 @@ pub struct FaceSettings {
     pub most_regions: usize,
     /// Whether the motion of the whole head is taken out first (our addition).
     pub frame: bool,
-    /// Whether map coordinates are pulled apart where the texture glues together what moves apart (our
-    /// addition).
+    /// Whether map coordinates are pulled apart where the texture glues together what moves apart, and vertices
+    /// of measured regions get pixels of their own (our addition).
     pub cut: bool,
     /// Whether every pixel of a map reads the features with weights of its own (our addition).
     pub untied: bool,
