@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::dense::Precision;
 
 /// The version that this build writes. Older ones keep loading.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Why a file is not a twin that we can load; `T` says why its parts do not fit together.
 #[derive(Debug, Error)]
@@ -108,10 +108,35 @@ impl Array {
         Self { dtype: Dtype::I16, shape: shape.to_vec(), bytes }
     }
 
-    /// A list of whole numbers.
+    /// A list of whole numbers: u16 where they are small enough, the largest of which then stands for the largest
+    /// u32, which says that there is none; u32 otherwise.
     pub fn integers(numbers: impl IntoIterator<Item = u32>) -> Self {
-        let bytes: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
-        Self { dtype: Dtype::U32, shape: vec![bytes.len() / 4], bytes }
+        let numbers: Vec<u32> = numbers.into_iter().collect();
+        let shape = vec![numbers.len()];
+        let none = |number: u32| number == u32::MAX;
+        match numbers.iter().all(|number| none(*number) || *number < u16::MAX.into()) {
+            true => {
+                let short = |number: &u32| if none(*number) { u16::MAX } else { *number as u16 };
+                let bytes = numbers.iter().flat_map(|number| short(number).to_le_bytes()).collect();
+                Self { dtype: Dtype::U16, shape, bytes }
+            }
+            false => {
+                let bytes = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
+                Self { dtype: Dtype::U32, shape, bytes }
+            }
+        }
+    }
+
+    /// Places in a map: u16 where all of them are pixels, f32 otherwise.
+    pub fn places(shape: &[usize], numbers: &[f32]) -> Self {
+        let whole = |number: &f32| number.fract() == 0.0 && (0.0..=f32::from(u16::MAX)).contains(number);
+        match numbers.iter().all(whole) {
+            true => {
+                let bytes = numbers.iter().flat_map(|number| (*number as u16).to_le_bytes()).collect();
+                Self { dtype: Dtype::U16, shape: shape.to_vec(), bytes }
+            }
+            false => Self::floats(shape, numbers.iter().copied()),
+        }
     }
 }
 
@@ -244,7 +269,7 @@ impl<'a> Opened<'a> {
         Ok(if self.tensor(name)?.dtype() == Dtype::F16 { Precision::Half } else { Precision::Single })
     }
 
-    /// f32, f16 or fixed-point numbers; `width` is what the last axis must be.
+    /// f32, f16, fixed-point or whole numbers; `width` is what the last axis must be.
     pub fn floats<T: StdError>(&self, name: &str, width: Option<usize>) -> Result<Vec<f32>, FileError<T>> {
         let tensor = self.tensor(name)?;
         if let Some(width) = width.filter(|width| tensor.shape().last() != Some(width)) {
@@ -264,9 +289,13 @@ impl<'a> Opened<'a> {
                 let number = |b: &[u8]| f32::from(i16::from_le_bytes([b[0], b[1]])) / FIXED_UNITS;
                 Ok(tensor.data().chunks_exact(2).map(number).collect())
             }
+            Dtype::U16 => {
+                let number = |b: &[u8]| f32::from(u16::from_le_bytes([b[0], b[1]]));
+                Ok(tensor.data().chunks_exact(2).map(number).collect())
+            }
             other => Err(FileError::Tensor {
                 name: name.into(),
-                problem: format!("type {other:?}, not f32, f16 or i16"),
+                problem: format!("type {other:?}, not f32, f16, i16 or u16"),
             }),
         }
     }
@@ -274,11 +303,59 @@ impl<'a> Opened<'a> {
     /// Whole numbers.
     pub fn integers<T: StdError>(&self, name: &str) -> Result<Vec<u32>, FileError<T>> {
         let tensor = self.tensor(name)?;
-        if tensor.dtype() != Dtype::U32 {
-            let problem = format!("type {:?}, not u32", tensor.dtype());
-            return Err(FileError::Tensor { name: name.into(), problem });
+        match tensor.dtype() {
+            Dtype::U32 => {
+                let number = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+                Ok(tensor.data().chunks_exact(4).map(number).collect())
+            }
+            Dtype::U16 => {
+                let number = |b: &[u8]| match u16::from_le_bytes([b[0], b[1]]) {
+                    u16::MAX => u32::MAX,
+                    number => number.into(),
+                };
+                Ok(tensor.data().chunks_exact(2).map(number).collect())
+            }
+            other => Err(FileError::Tensor {
+                name: name.into(),
+                problem: format!("type {other:?}, not u16 or u32"),
+            }),
         }
-        let number = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        Ok(tensor.data().chunks_exact(4).map(number).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Problem = FileError<std::fmt::Error>;
+
+    #[test]
+    fn whole_numbers_come_back_whatever_their_size() {
+        let lists: [(Vec<u32>, Dtype); 5] = [
+            (vec![], Dtype::U16),
+            (vec![0, 65_534, 7], Dtype::U16),
+            (vec![0, u32::MAX, 7], Dtype::U16),
+            (vec![0, 65_535, 7], Dtype::U32),
+            (vec![70_000, u32::MAX], Dtype::U32),
+        ];
+        for (numbers, dtype) in lists {
+            let array = Array::integers(numbers.iter().copied());
+            assert_eq!(array.dtype, dtype);
+            let bytes = write::<std::fmt::Error>("test", &[], &[("list".into(), array)]).expect("writes");
+            let file = Opened::parse::<std::fmt::Error>(&bytes, "test", &[]).expect("reads");
+            assert_eq!(file.integers::<std::fmt::Error>("list").expect("a list"), numbers);
+        }
+    }
+
+    #[test]
+    fn places_come_back_on_pixels_and_between_them() {
+        for (places, dtype) in [([0.0f32, 31.0, 7.0, 8.0], Dtype::U16), ([0.0, 31.0, 7.5, 8.0], Dtype::F32)] {
+            let array = Array::places(&[2, 2], &places);
+            assert_eq!(array.dtype, dtype);
+            let bytes = write::<std::fmt::Error>("test", &[], &[("places".into(), array)]).expect("writes");
+            let file = Opened::parse::<std::fmt::Error>(&bytes, "test", &[]).expect("reads");
+            assert_eq!(file.floats::<std::fmt::Error>("places", Some(2)).expect("places"), places);
+            assert!(matches!(file.integers::<std::fmt::Error>("none"), Err(Problem::Tensor { .. })));
+        }
     }
 }

@@ -19,6 +19,7 @@ pub mod normals;
 mod parameters;
 mod pixels;
 mod plan;
+mod rank;
 pub mod regions;
 pub mod rigid;
 mod rows;
@@ -302,7 +303,7 @@ impl FaceSettings {
         }
         setting("batch", self.batch as f64, (1..=1024).contains(&self.batch))?;
         setting("width", self.hidden as f64, (1..=4096).contains(&self.hidden))?;
-        setting("number of common numbers", self.common as f64, self.common <= 256)?;
+        setting("number of common numbers", self.common as f64, self.common <= 64)?;
         setting("number of bins", self.bins as f64, self.bins > 0)?;
         setting("number of landmarks", self.landmarks as f64, self.landmarks > 0)?;
         setting("rigid tolerance", self.rigid_mm, self.rigid_mm.is_finite() && self.rigid_mm >= 0.0)?;

@@ -6,6 +6,7 @@ use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
 use super::pixels::own_pixels;
+use super::rank::ways;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::train::NetState;
@@ -21,8 +22,10 @@ const MOST_VALIDATION: usize = 96;
 const CROWDED: usize = 20;
 /// Doublings of a coarse map whose vertices need room between them.
 const MOST_DOUBLINGS: usize = 3;
-/// Controls of a network for one number that all its pixels read.
-const COMMON: usize = 4;
+/// Ways to move by less, root mean square a vertex, need no number of their own, cm.
+const LEAST_WAY: f64 = 1e-3;
+/// Regions are where most is to be said: so many times as many numbers that all pixels read.
+const REGION_COMMON: usize = 4;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
@@ -311,18 +314,20 @@ fn specify(
 ) -> (NetSpec, Layout) {
     let (inputs, mean, scale) = influences.of(poses, &vertices);
     if shape.untied {
-        // What few controls move has little to say. Regions are where most is to be said.
-        let [most, each] = match stage {
-            Stage::Coarse => [settings.common, COMMON],
-            Stage::Refinement => [settings.common * 3 / 2, COMMON / 2],
+        let most = match stage {
+            Stage::Coarse => settings.common,
+            Stage::Refinement => settings.common * REGION_COMMON,
         };
-        shape.common = most.min(inputs.len() / each);
+        shape.common = most.min(ways(poses, &vertices, LEAST_WAY));
     }
     let mut layout = layout(poses, uvs, &vertices, shape.map_side(), settings.cut);
-    // Squares that are chosen to hold no more vertices than their maps have pixels.
-    if stage == Stage::Refinement && settings.cut && settings.measured_regions {
-        let own = own_pixels(&layout.coordinates, shape.map_side());
-        layout.coordinates = own.unwrap_or(layout.coordinates);
+    // Measured regions are chosen to hold no more vertices than their maps have pixels; many segments do not either.
+    // Regions by the paper's estimate keep its coordinates.
+    if settings.cut
+        && (stage == Stage::Coarse || settings.measured_regions)
+        && let Some(own) = own_pixels(&layout.coordinates, shape.map_side())
+    {
+        (layout.coordinates, layout.glued_after) = (own, 0);
     }
     let kind = match settings.dense {
         true => NetKind::Dense,

@@ -70,6 +70,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     let mut bodies: Vec<BodyParts> = twin.bodies.clone();
     bodies.iter_mut().for_each(|body| body.vertices.clear());
     let mut nets: Vec<NetParts> = twin.nets.iter().map(emptied).collect();
+    let own_pixels: Vec<bool> = twin.nets.iter().map(has_own_pixels).collect();
     let owners = [Stage::Coarse, Stage::Refinement].map(|stage| owners(twin, stage));
     for (vertex, spot) in (0u32..).zip(&spots) {
         if let Some(segment) = spot.heaviest(|v| rigid_of[v]) {
@@ -88,7 +89,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
                 };
                 nets[net].vertices.push(vertex);
                 let own = nets[net].map.as_mut().expect("has one like the old");
-                own.coordinates.push(spot.mean(place, twin.nets[net].stage));
+                own.coordinates.push(spot.mean(place, own_pixels[net]));
             }
         }
     }
@@ -126,6 +127,11 @@ fn surroundings(mesh: &Mesh) -> Vec<Vec3> {
     }
     let mean = |((sum, count), at): (&(Vec3, f32), &Vec3)| if *count > 0.0 { *sum / *count } else { *at };
     sums.iter().zip(mesh.positions()).map(mean).collect()
+}
+
+/// Whether the vertices of a network have pixels of their own: they then look nowhere else.
+fn has_own_pixels(net: &NetParts) -> bool {
+    net.map.as_ref().is_some_and(|map| map.coordinates.iter().all(|place| place.fract() == Vec2::ZERO))
 }
 
 /// The same network without vertices.
@@ -200,9 +206,9 @@ impl Spot {
 
     /// The mean of the map coordinates of corners; those without are left out, and those whose place is on the
     /// other side of a cut: between them and the others lies all of the map. Where all of them are, the heaviest
-    /// speaks alone; so does it in a region whose vertices have pixels of their own, where those between two that
-    /// are no neighbours belong to somebody else.
-    fn mean(&self, of: impl Fn(usize) -> Option<Vec2>, stage: Stage) -> Vec2 {
+    /// speaks alone; so does it where vertices have pixels of their own, and those between two that are no
+    /// neighbours belong to somebody else.
+    fn mean(&self, of: impl Fn(usize) -> Option<Vec2>, own_pixels: bool) -> Vec2 {
         // A corner may have all of its weight lost to rounding.
         let corners = (0..3).filter_map(|corner| {
             let value = of(self.vertices[corner] as usize)?;
@@ -217,7 +223,7 @@ impl Spot {
         let heaviest = corners.clone().max_by(|a, b| a.1.total_cmp(&b.1));
         let heaviest = heaviest.map_or(Vec2::ZERO, |(value, ..)| value);
         let apart = near().any(|(value, ..)| value.distance(heaviest) > NEIGHBOURS);
-        if weight > 0.0 && !(apart && stage == Stage::Refinement) { sum / weight } else { heaviest }
+        if weight > 0.0 && !(apart && own_pixels) { sum / weight } else { heaviest }
     }
 }
 
@@ -444,15 +450,15 @@ mod tests {
         // The last triangle closes a strip whose first vertex lies at the other end of the map.
         let at = [Vec2::new(0.0, 0.0), Vec2::new(31.0, 0.0), Vec2::new(30.0, 2.0)];
         let spot = Spot { vertices: [0, 1, 2], weights: [0.5, 0.3, 0.2], own: [false, true, true] };
-        let place = spot.mean(|v| Some(at[v]), Stage::Coarse);
+        let place = spot.mean(|v| Some(at[v]), false);
         assert!(place.distance(Vec2::new(30.6, 0.8)) < 1e-5, "{place}");
         // Nobody on this side: one of them, not between them.
         let lost = Spot { own: [false; 3], ..spot };
-        assert_eq!(lost.mean(|v| Some(at[v]), Stage::Coarse), at[0]);
-        assert_eq!(lost.mean(|v| (v > 0).then(|| at[v]), Stage::Coarse), at[1]);
-        assert_eq!(spot.mean(|_| None, Stage::Coarse), Vec2::ZERO);
+        assert_eq!(lost.mean(|v| Some(at[v]), false), at[0]);
+        assert_eq!(lost.mean(|v| (v > 0).then(|| at[v]), false), at[1]);
+        assert_eq!(spot.mean(|_| None, false), Vec2::ZERO);
         // Pixels of their own, two apart: none between them.
-        assert_eq!(Spot { own: [true; 3], ..spot }.mean(|v| Some(at[v]), Stage::Refinement), at[0]);
+        assert_eq!(Spot { own: [true; 3], ..spot }.mean(|v| Some(at[v]), true), at[0]);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
 use super::decoder::{Coefficients, LANES, rows};
+use super::see::crowd::{Bones, Lanes, Rows};
+use super::see::{Pose, see};
 use super::stitch::Needle;
-use super::{BONE_INPUTS, BodyTwin, Group, GroupParts, InputFrame, Seen, TwinError};
+use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
 use crate::dense::{Kernel, PANEL};
 use crate::workers::Workers;
 use std::ops::Range;
@@ -20,6 +22,8 @@ pub struct Workspace {
     /// `[block × inputs]`.
     inputs: Vec<f32>,
     input_count: usize,
+    /// The bones of a crowd, eight poses at a time.
+    eights: Bones,
     chunks: Vec<Mutex<Chunk>>,
     block: usize,
     /// Opinions on ghosts, `[block × ghosts]`.
@@ -37,6 +41,8 @@ struct Chunk {
     buffers: [Vec<f32>; 2],
     stride: usize,
     panel: Vec<f32>,
+    /// Inputs of a group in eight poses.
+    seen: Vec<Lanes>,
     /// The group's bone in every pose, `[block]`.
     frames: Vec<[f32; BONE_INPUTS]>,
 }
@@ -77,6 +83,7 @@ impl Workspace {
                 buffers: [vec![0.0; block * stride], vec![0.0; block * stride]],
                 stride,
                 panel: vec![0.0; decoders.max().unwrap_or(0).max(columns)],
+                seen: vec![Lanes::default(); if block > 1 { inputs.unwrap_or(0) } else { 0 }],
                 frames: vec![[0.0; BONE_INPUTS]; block],
                 groups,
             })
@@ -88,6 +95,7 @@ impl Workspace {
             kernel: Kernel::detect(),
             inputs: vec![0.0; block * input_count],
             input_count,
+            eights: if block > 1 { Bones::new(block, twin.bone_count()) } else { Bones::default() },
             chunks,
             block,
             ghosts: vec![Vec3::ZERO; block * twin.ghosts],
@@ -199,20 +207,26 @@ impl BodyTwin {
         workers: Option<&Workers>,
         out: &mut [Vec3],
     ) {
-        let Workspace { kernel, inputs, input_count, chunks, ghosts, corrections, carriers, .. } = workspace;
+        let Workspace { kernel, inputs, input_count, chunks, eights, ghosts, corrections, carriers, .. } =
+            workspace;
         let (joints, extra, vertices) =
             (self.bone_count(), self.header().controls.len(), self.vertex_count());
         for pose in 0..poses {
             let own = &mut inputs[pose * *input_count..(pose + 1) * *input_count];
             self.gather_inputs(&bones[pose * joints..][..joints], &controls[pose * extra..][..extra], own);
         }
+        let eights = (poses > 1 && *kernel != Kernel::REFERENCE && self.header().frame == InputFrame::Group)
+            .then(|| {
+                eights.fill(bones);
+                &*eights
+            });
         let (inputs, input_count, chunks, kernel) = (&*inputs, *input_count, &*chunks, *kernel);
         let places = (Place(out.as_mut_ptr()), Place(ghosts.as_mut_ptr()));
         let job = |task: usize| {
             let mut chunk = chunks[task].lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: `out` holds all vertices of all poses and `ghosts` all ghosts, both are borrowed
             // until the tasks have ended, and no two tasks share a group.
-            unsafe { chunk.evaluate(self, kernel, inputs, input_count, bones, poses, places) };
+            unsafe { chunk.evaluate(self, kernel, inputs, input_count, bones, eights, poses, places) };
         };
         match workers {
             Some(workers) => workers.run(chunks.len(), &job),
@@ -278,53 +292,6 @@ impl BodyTwin {
     }
 }
 
-/// The normalised inputs of one group. `inputs`: bones in their parents' frames, then controls.
-fn see(
-    frame: InputFrame,
-    group: &Group,
-    parts: &GroupParts,
-    inputs: &[f32],
-    bones: &[Affine3A],
-    row: &mut [f32],
-) {
-    let row = &mut row[..parts.inputs.len()];
-    match frame {
-        InputFrame::Parent => {
-            row.iter_mut().zip(&parts.inputs).for_each(|(slot, input)| *slot = inputs[*input as usize]);
-        }
-        InputFrame::Group => {
-            let to_group = bones[group.bone].inverse();
-            let mut start = 0;
-            for &Seen { bone, end, whole } in &group.seen {
-                let slots = &mut row[start..end];
-                match bones.get(bone) {
-                    Some(bone) if whole => {
-                        slots.copy_from_slice(&(to_group * *bone).to_cols_array());
-                    }
-                    Some(bone) => {
-                        // Sixteen, so that no index needs a question.
-                        let mut numbers = [0.0f32; 16];
-                        numbers[..BONE_INPUTS].copy_from_slice(&(to_group * *bone).to_cols_array());
-                        let wanted = slots.iter_mut().zip(&group.numbers[start..end]);
-                        wanted.for_each(|(slot, number)| *slot = numbers[usize::from(*number & 15)]);
-                    }
-                    None => {
-                        let wanted = &parts.inputs[start..end];
-                        slots
-                            .iter_mut()
-                            .zip(wanted)
-                            .for_each(|(slot, input)| *slot = inputs[*input as usize]);
-                    }
-                }
-                start = end;
-            }
-        }
-    }
-    for (slot, (mean, scale)) in row.iter_mut().zip(parts.mean.iter().zip(&parts.scale)) {
-        *slot = (*slot - mean) * scale;
-    }
-}
-
 impl Chunk {
     /// # Safety
     /// `places` are valid for writing all vertices and all ghosts of all poses, and nothing else accesses
@@ -336,6 +303,7 @@ impl Chunk {
         inputs: &[f32],
         input_count: usize,
         bones: &[Affine3A],
+        eights: Option<&Bones>,
         poses: usize,
         (out, ghosts): (Place, Place),
     ) {
@@ -345,10 +313,21 @@ impl Chunk {
             let [front, back] = &mut self.buffers;
             let (mut read, mut write) = (front, back);
             if group.decoder.columns() > 0 || !group.layers.is_empty() {
-                for pose in 0..poses {
-                    let own = &inputs[pose * input_count..(pose + 1) * input_count];
-                    let bones = &bones[pose * joints..(pose + 1) * joints];
-                    see(twin.header().frame, group, parts, own, bones, &mut read[pose * self.stride..]);
+                let pose = |pose: usize| Pose {
+                    inputs: &inputs[pose * input_count..(pose + 1) * input_count],
+                    bones: &bones[pose * joints..(pose + 1) * joints],
+                };
+                match eights {
+                    Some(eights) => {
+                        let controls = Rows { numbers: inputs, stride: input_count };
+                        let mut rows = Rows { numbers: &mut read[..], stride: self.stride };
+                        eights.see(kernel, (group, parts), poses, &controls, &mut self.seen, &mut rows);
+                    }
+                    None => {
+                        for (index, row) in read.chunks_mut(self.stride).enumerate().take(poses) {
+                            see(twin.header().frame, group, parts, pose(index), row);
+                        }
+                    }
                 }
             }
             for layer in &group.layers {

@@ -10,6 +10,7 @@ mod evaluate;
 pub mod file;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
+mod see;
 mod skin;
 mod stitch;
 

@@ -269,7 +269,7 @@ fn other_versions_and_methods_are_named() {
         parse(&changed).expect_err("must not load")
     };
     assert!(matches!(
-        replace("\"understudy\":\"1\"", "\"understudy\":\"9\""),
+        replace("\"understudy\":\"2\"", "\"understudy\":\"9\""),
         FileError::Version { found: 9 }
     ));
     assert!(matches!(replace("\"method\":\"body\"", "\"method\":\"face\""), FileError::Kind(_)));

@@ -1,6 +1,6 @@
 //! Kernels for x86-64 with AVX2, FMA and F16C.
 
-use super::tanh::{EXP, LIMIT, ODD, SMALL};
+use super::tanh::{DENOMINATOR, LIMIT, NUMERATOR};
 use super::{Activation, Layer, PANEL, Packed};
 use std::arch::x86_64::*;
 
@@ -249,30 +249,12 @@ pub unsafe fn tanh_all(numbers: &mut [f32]) {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn tanh(x: __m256) -> __m256 {
     let set = |value: f32| _mm256_set1_ps(value);
-    let square = _mm256_mul_ps(x, x);
-    let mut odd = set(ODD[0]);
-    for &coefficient in &ODD[1..] {
-        odd = _mm256_fmadd_ps(odd, square, set(coefficient));
-    }
-    let odd = _mm256_mul_ps(odd, x);
-
     // `max(x, −L)` with x second keeps a NaN in x.
-    let clamped = _mm256_min_ps(set(LIMIT), _mm256_max_ps(set(-LIMIT), x));
-    let t = _mm256_add_ps(clamped, clamped);
-    let n = _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(_mm256_mul_ps(
-        t,
-        set(std::f32::consts::LOG2_E),
-    ));
-    let f = _mm256_fnmadd_ps(n, set(1.428_606_8e-6), _mm256_fnmadd_ps(n, set(0.693_145_75), t));
-    let mut p = set(EXP[0]);
-    for &coefficient in &EXP[1..] {
-        p = _mm256_fmadd_ps(p, f, set(coefficient));
-    }
-    let exponent = _mm256_slli_epi32::<23>(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)));
-    let e = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
-    let far = _mm256_sub_ps(set(1.0), _mm256_div_ps(set(2.0), _mm256_add_ps(e, set(1.0))));
-
-    let magnitude = _mm256_andnot_ps(set(-0.0), x);
-    let near = _mm256_cmp_ps::<_CMP_LT_OQ>(magnitude, set(SMALL));
-    _mm256_blendv_ps(far, odd, near)
+    let x = _mm256_min_ps(set(LIMIT), _mm256_max_ps(set(-LIMIT), x));
+    let square = _mm256_mul_ps(x, x);
+    let along = |coefficients: &[f32; 5]| {
+        let rest = coefficients[1..].iter();
+        rest.fold(set(coefficients[0]), |sum, c| _mm256_fmadd_ps(sum, square, set(*c)))
+    };
+    _mm256_div_ps(_mm256_mul_ps(x, along(&NUMERATOR)), along(&DENOMINATOR))
 }

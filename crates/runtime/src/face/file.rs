@@ -2,11 +2,12 @@
 //!
 //! Metadata: `method` is `face`, `header` is [`FaceHeader`] as JSON, `structure` lists networks, rigid
 //! segments, bodies, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
-//! (the largest u32 stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
+//! (the largest number stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
 //! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
 //! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32; of weights
-//! that pixels have of their own only those that vertices see) and `.coordinates [P,2]`; `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network,
-//! `frame.pivot`; `body.b.vertices` and `body.b.*` like the frame.
+//! that pixels have of their own only those that vertices see) and `.coordinates [P,2]` (u16 where they are pixels, else f32);
+//! `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network, `frame.pivot`; `body.b.vertices` and
+//! `body.b.*` like the frame. Whole numbers are u16 where they are small enough, else u32.
 
 use super::drawing::DrawingShape;
 use super::{
@@ -121,7 +122,9 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, File
             let parameters = sets::pack(map);
             let parameters = Array::weights(&[parameters.len()], &parameters, precision);
             writer.push(format!("{name}.parameters"), parameters);
-            writer.pairs(format!("{name}.coordinates"), &map.coordinates);
+            let numbers: Vec<f32> = map.coordinates.iter().flat_map(|place| place.to_array()).collect();
+            let places = Array::places(&[map.coordinates.len(), 2], &numbers);
+            writer.push(format!("{name}.coordinates"), places);
         }
         nets.push(NetHeader {
             name: net.name.clone(),

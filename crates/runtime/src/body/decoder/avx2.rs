@@ -59,10 +59,10 @@ pub unsafe fn apply(
             let at = |index: usize| weights.add((decoder.starts[index] - first) * NUMBERS);
             let mut pose = 0;
             while pose + TILE <= poses {
-                for next in pose + TILE..poses.min(pose + 2 * TILE) {
-                    batch.clone().for_each(|index| panel(index).expect(next));
-                }
+                let later = pose + TILE..poses.min(pose + 2 * TILE);
                 for index in batch.clone() {
+                    // A few at a time: a core waits for so many lines of memory at once and no more.
+                    later.clone().for_each(|next| panel(index).expect(next));
                     panel(index).tile::<TILE>(at(index), pose);
                 }
                 pose += TILE;

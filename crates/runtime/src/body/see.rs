@@ -1,0 +1,49 @@
+//! What a group's network sees of a pose: its inputs, normalised. Of a crowd, eight poses at a time.
+
+pub mod crowd;
+
+use super::{BONE_INPUTS, Group, GroupParts, InputFrame, Seen};
+use understudy_core::Affine3A;
+
+/// A pose as a network sees it.
+#[derive(Clone, Copy)]
+pub struct Pose<'a> {
+    /// Bones in their parents' frames where networks see them so, then controls.
+    pub inputs: &'a [f32],
+    /// In the world.
+    pub bones: &'a [Affine3A],
+}
+
+/// Writes the inputs of one group.
+pub fn see(frame: InputFrame, group: &Group, parts: &GroupParts, pose: Pose<'_>, row: &mut [f32]) {
+    let row = &mut row[..parts.inputs.len()];
+    match frame {
+        InputFrame::Parent => pick(row, &parts.inputs, pose.inputs),
+        InputFrame::Group => {
+            let to_group = pose.bones[group.bone].inverse();
+            let mut start = 0;
+            for &Seen { bone, end, whole } in &group.seen {
+                let slots = &mut row[start..end];
+                match pose.bones.get(bone) {
+                    Some(bone) if whole => slots.copy_from_slice(&(to_group * *bone).to_cols_array()),
+                    Some(bone) => {
+                        // Sixteen, so that no index needs a question.
+                        let mut numbers = [0.0f32; 16];
+                        numbers[..BONE_INPUTS].copy_from_slice(&(to_group * *bone).to_cols_array());
+                        let wanted = slots.iter_mut().zip(&group.numbers[start..end]);
+                        wanted.for_each(|(slot, number)| *slot = numbers[usize::from(*number & 15)]);
+                    }
+                    None => pick(slots, &parts.inputs[start..end], pose.inputs),
+                }
+                start = end;
+            }
+        }
+    }
+    for (slot, (mean, scale)) in row.iter_mut().zip(parts.mean.iter().zip(&parts.scale)) {
+        *slot = (*slot - mean) * scale;
+    }
+}
+
+fn pick(slots: &mut [f32], wanted: &[u32], inputs: &[f32]) {
+    slots.iter_mut().zip(wanted).for_each(|(slot, input)| *slot = inputs[*input as usize]);
+}
