@@ -56,9 +56,10 @@ A run that was interrupted goes on where it stopped when the same command is giv
 Reads   .obj .glb .gltf .npz .bvh .csv, a rig by name, a dataset folder
 Writes  .obj .glb .npz .bvh .csv")]
     Convert(ConvertArguments),
-    /// Says what is inside a file, a dataset or a rig.
+    /// Says what is inside a file, a dataset, a twin or a rig.
     #[command(after_help = "Examples:
   understudy info model.glb
+  understudy info mira.twin
   understudy info data/rook --verify")]
     Info(InfoArguments),
     /// Finds the blendshape weights that make a rig look like given meshes.
@@ -236,7 +237,7 @@ pub struct ConvertArguments {
 /// Of `info`.
 #[derive(Debug, Args)]
 pub struct InfoArguments {
-    /// A file, a dataset folder or a rig by name.
+    /// A file, a dataset folder, a twin or a rig by name.
     pub input: String,
     /// Read every chunk of a dataset and compare its hash.
     #[arg(long)]

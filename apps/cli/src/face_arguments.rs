@@ -55,13 +55,14 @@ pub struct LearnFaceArguments {
     /// Let rigid segments follow the vertices of networks, as in the paper, and give none a motion of its own.
     #[arg(long)]
     pub no_bodies: bool,
-    /// Keep the texture's coordinates: where they glue lips or lids together, and in refined regions.
+    /// Keep the texture's coordinates, though they glue lips or lids together and put vertices into one pixel.
     #[arg(long)]
     pub no_cut: bool,
     /// Read all pixels of a map with the same weights, as in the paper.
     #[arg(long)]
     pub tied: bool,
-    /// Numbers that all pixels of a map read besides their own features, at most; none in the paper [default: 20]
+    /// Numbers that all pixels of a coarse map read besides their own features, at most, and a quarter of those of a
+    /// region; none in the paper [default: 20]
     #[arg(long, value_name = "N", conflicts_with = "tied")]
     pub common: Option<usize>,
     /// Let maps carry normals as well: an engine then needs no faces to shade.

@@ -1,7 +1,9 @@
 //! What `info` prints for people.
 
-use crate::output::{count, table, thousands};
-use understudy_jobs::info::{ClipFacts, InfoReport, MeshFacts, ShapeFacts, SkeletonFacts};
+use crate::output::{bytes, count, table, thousands};
+use understudy_jobs::info::{
+    ClipFacts, InfoReport, MeshFacts, NetworkFacts, ShapeFacts, SkeletonFacts, TwinFacts,
+};
 
 /// A line a fact, then tables of clips, controls and segments.
 pub fn describe(report: &InfoReport) -> String {
@@ -16,11 +18,15 @@ pub fn describe(report: &InfoReport) -> String {
         let chunks = count(data.chunks, "chunk");
         format!("  {poses} of {} by {}, seed {}, in {chunks}, {state}", data.rig, data.method, data.seed)
     }));
+    lines.extend(report.twin.as_ref().map(twin));
     lines.extend(report.mesh.iter().flat_map(mesh));
     lines.extend(report.skeleton.iter().map(skeleton));
     lines.extend(report.shapes.iter().map(shapes));
     if !report.columns.is_empty() {
         lines.push(format!("  {}: {}", count(report.columns.len(), "column"), report.columns.join(", ")));
+    }
+    if let Some(twin) = &report.twin {
+        lines.push(format!("\n{}", networks(&twin.networks)));
     }
     if !report.clips.is_empty() {
         lines.push(format!("\n{}", clips(&report.clips)));
@@ -40,6 +46,42 @@ pub fn describe(report: &InfoReport) -> String {
         lines.push(format!("\n{}", table(&["array", "element", "shape"], &rows)));
     }
     lines.join("\n")
+}
+
+fn twin(facts: &TwinFacts) -> String {
+    let mut text = format!(
+        "  a {} twin of {}: {} vertices, {}, {} million multiply-adds a pose, weights of {} bits, {}",
+        facts.method,
+        facts.rig,
+        thousands(facts.vertices as u64),
+        count(facts.networks.len(), "network"),
+        facts.multiply_adds.div_ceil(1_000_000),
+        facts.weight_bits,
+        bytes(facts.bytes)
+    );
+    if facts.rigid != [0, 0] {
+        let [own, others] = facts.rigid;
+        text.push_str(&format!(", {own} segments rigid by themselves, {others} with others"));
+    }
+    text
+}
+
+fn networks(facts: &[NetworkFacts]) -> String {
+    let or = |value: Option<usize>| value.map_or_else(|| "-".into(), |value| value.to_string());
+    let row = |net: &NetworkFacts| {
+        let layers: Vec<String> = net.layers.iter().map(ToString::to_string).collect();
+        vec![
+            net.name.clone(),
+            net.stage.into(),
+            thousands(net.vertices as u64),
+            net.inputs.to_string(),
+            layers.join(" "),
+            or(net.map),
+            or(net.common),
+        ]
+    };
+    let head = ["network", "stage", "vertices", "inputs", "layers", "map", "common numbers"];
+    table(&head, &facts.iter().map(row).collect::<Vec<_>>())
 }
 
 fn mesh(facts: &MeshFacts) -> Vec<String> {

@@ -59,6 +59,12 @@ fn reports_have_the_keys_that_scripts_read() {
     succeed(&["export", twin, "--glb", text(&glb), "--clip", "bend"]);
     let described = json(&["info", text(&glb)]);
     assert_eq!(described["mesh"]["vertices"], 4, "{described}");
+    let inside = json(&["info", twin]);
+    assert_eq!(inside["twin"]["vertices"], 4, "{inside}");
+    let networks = inside["twin"]["networks"].as_array().expect("a list");
+    let moved: u64 = networks.iter().filter_map(|network| network["vertices"].as_u64()).sum();
+    assert_eq!(moved, 4, "{inside}");
+    assert!(succeed(&["info", twin]).contains("a body twin of"));
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn files_that_are_no_twin() {
     for arguments in [
         vec!["eval", text(&twin), "data"],
         vec!["bench", text(&twin)],
+        vec!["info", text(&twin)],
         vec!["export", text(&twin), "--onnx", text(&out)],
     ] {
         let line = refuse(&arguments);

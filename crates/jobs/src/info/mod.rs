@@ -1,8 +1,10 @@
 //! Says what is inside a file, a dataset or a rig. Start at [`info`].
 
 mod facts;
+mod twin;
 
 pub use facts::{ArrayFacts, ClipFacts, ControlFacts, MeshFacts, SegmentFacts, ShapeFacts, SkeletonFacts};
+pub use twin::{NetworkFacts, TwinFacts};
 
 use crate::convert::Content;
 use crate::outputs::extension;
@@ -30,7 +32,7 @@ pub struct InfoConfig {
 pub struct InfoReport {
     /// What was looked at.
     pub input: String,
-    /// `rig`, `mesh`, `motion`, `weights`, `dataset` or `archive`.
+    /// `rig`, `mesh`, `motion`, `weights`, `dataset`, `twin` or `archive`.
     pub kind: &'static str,
     /// The mesh.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +58,9 @@ pub struct InfoReport {
     /// A dataset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<DatasetFacts>,
+    /// A twin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin: Option<TwinFacts>,
     /// Conversions of units and axes, and what readers skipped.
     pub notes: Vec<String>,
 }
@@ -110,8 +115,9 @@ fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> 
             rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
             Ok(InfoReport { kind: "mesh", mesh: Some(MeshFacts::new(&file.mesh)), ..InfoReport::default() })
         }
+        "twin" => twin::look(path),
         "bvh" | "csv" => Ok(table(&Content::read(&config.input, watch)?)),
-        _ => Err(rigs::not_a_file(path, ".obj, .glb, .gltf, .npz, .bvh, .csv or a dataset folder")),
+        _ => Err(rigs::not_a_file(path, ".obj, .glb, .gltf, .npz, .bvh, .csv, .twin or a dataset folder")),
     }
 }
 

@@ -219,11 +219,12 @@ pub struct FaceSettings {
     /// Whether the motion of the whole head is taken out first (our addition).
     pub frame: bool,
     /// Whether map coordinates are pulled apart where the texture glues together what moves apart, and vertices
-    /// of measured regions get pixels of their own (our addition).
+    /// get pixels of their own where there is room (our addition).
     pub cut: bool,
     /// Whether every pixel of a map reads the features with weights of its own (our addition).
     pub untied: bool,
-    /// Most numbers of the dense layers that such pixels read besides their features (our addition).
+    /// Most numbers of the dense layers that such pixels read besides their features, in a coarse network; a region's
+    /// may have four times as many (our addition).
     pub common: usize,
     /// Whether maps carry normals as well (our addition).
     pub normals: bool,

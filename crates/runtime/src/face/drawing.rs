@@ -7,8 +7,11 @@
 
 use super::point::Point;
 #[cfg(target_arch = "x86_64")]
-use super::stencil::quick::{Kind, Quick};
-use super::stencil::{self, After, Places, Stencil, stride};
+use super::stencil::{
+    self,
+    quick::{Kind, Quick},
+};
+use super::stencil::{After, Places, Stencil, stride};
 use crate::dense::Kernel;
 use serde::{Deserialize, Serialize};
 
