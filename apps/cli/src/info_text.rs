@@ -50,12 +50,12 @@ pub fn describe(report: &InfoReport) -> String {
 
 fn twin(facts: &TwinFacts) -> String {
     let mut text = format!(
-        "  a {} twin of {}: {} vertices, {}, {} million multiply-adds a pose, weights of {} bits, {}",
+        "  a {} twin of {}: {} vertices, {}, {} multiply-adds a pose, weights of {} bits, {}",
         facts.method,
         facts.rig,
         thousands(facts.vertices as u64),
         count(facts.networks.len(), "network"),
-        facts.multiply_adds.div_ceil(1_000_000),
+        thousands(facts.multiply_adds as u64),
         facts.weight_bits,
         bytes(facts.bytes)
     );

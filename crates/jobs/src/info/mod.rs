@@ -1,4 +1,4 @@
-//! Says what is inside a file, a dataset or a rig. Start at [`info`].
+//! Says what is inside a file, a dataset, a twin or a rig. Start at [`info`].
 
 mod facts;
 mod twin;

@@ -1,8 +1,8 @@
 //! In how many ways some vertices move: as many dense numbers can say all of it at once. See [`ways`].
 
 use super::FacePoses;
-use rayon::prelude::*;
-use understudy_core::{SymmetricEigen, Vec3};
+use crate::matrix::{View, multiply};
+use understudy_core::SymmetricEigen;
 
 /// Poses that suffice.
 const MOST_POSES: usize = 300;
@@ -11,24 +11,20 @@ const MOST_POSES: usize = 300;
 /// vertex, cm.
 pub fn ways(poses: &FacePoses<'_>, vertices: &[u32], least: f64) -> usize {
     let chosen = poses.spread(MOST_POSES);
-    let count = chosen.len();
+    let (count, width) = (chosen.len(), 3 * vertices.len());
     let places = |pose: &usize| {
         let now = poses.vertices_of(*pose);
-        vertices.iter().map(|v| now[*v as usize]).collect::<Vec<Vec3>>()
+        vertices.iter().flat_map(move |v| now[*v as usize].as_dvec3().to_array())
     };
-    let mut rows: Vec<Vec<Vec3>> = chosen.iter().map(places).collect();
-    for place in 0..vertices.len() {
-        let mean = rows.iter().map(|row| row[place]).sum::<Vec3>() / count as f32;
-        rows.iter_mut().for_each(|row| row[place] -= mean);
+    let mut rows: Vec<f64> = chosen.iter().flat_map(places).collect();
+    for place in 0..width {
+        let mean = (0..count).map(|row| rows[row * width + place]).sum::<f64>() / count as f64;
+        (0..count).for_each(|row| rows[row * width + place] -= mean);
     }
-    // X Xᵀ has the same eigenvalues as the far larger Xᵀ X, and its lower triangle is enough.
+    // X Xᵀ has the same eigenvalues as the far larger Xᵀ X.
     let mut products = vec![0.0; count * count];
-    products.par_chunks_mut(count.max(1)).enumerate().for_each(|(row, line)| {
-        for (column, product) in line.iter_mut().enumerate().take(row + 1) {
-            let pairs = rows[row].iter().zip(&rows[column]);
-            *product = pairs.map(|(a, b)| f64::from(a.dot(*b))).sum();
-        }
-    });
+    let rows = View::new(&rows, count, width);
+    multiply(&mut products, 0.0, rows, rows.transposed());
     let enough = least * least * (count * vertices.len()) as f64;
     match SymmetricEigen::new(&products, count) {
         Ok(eigen) => eigen.values.iter().take_while(|value| **value > enough).count(),
@@ -40,6 +36,7 @@ pub fn ways(poses: &FacePoses<'_>, vertices: &[u32], least: f64) -> usize {
 mod tests {
     use super::super::tests::small_face;
     use super::*;
+    use understudy_core::Vec3;
 
     #[test]
     fn what_moves_in_two_ways_is_said_by_two_numbers() {

@@ -1,6 +1,6 @@
 //! A fast hyperbolic tangent: `x · P(x²)/Q(x²)` with polynomials of the fourth degree.
 //!
-//! Their coefficients make the largest error on `±LIMIT` smallest, 8.1e-9 (least squares with weights that grow where
+//! Their coefficients make the largest error on `±LIMIT` smallest, below 1e-8 (least squares with weights that grow where
 //! the error is large, Lawson's method). What is left of the stated bound is rounding. Coefficients are those for
 //! which the value at `LIMIT` rounds to one, with and without fused multiply-adds.
 
