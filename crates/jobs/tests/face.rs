@@ -19,7 +19,7 @@ use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::face::Schedule;
 use understudy_runtime::face::{FaceParts, NetParts, Stage, Workspace};
 
-const SIDE: u32 = 12;
+const SIDE: u32 = 15;
 
 /// A sheet of skin with a slit across its middle, and a tooth behind it.
 fn mesh() -> Mesh {

@@ -206,24 +206,27 @@ impl Spot {
 
     /// The mean of the map coordinates of corners; those without are left out, and those whose place is on the
     /// other side of a cut: between them and the others lies all of the map. Where all of them are, the heaviest
-    /// speaks alone; so does it where vertices have pixels of their own, and those between two that are no
-    /// neighbours belong to somebody else.
+    /// speaks alone. Where vertices have pixels of their own, those between two that are no neighbours belong to
+    /// somebody else: only neighbours of the heaviest, and of each other, speak with it.
     fn mean(&self, of: impl Fn(usize) -> Option<Vec2>, own_pixels: bool) -> Vec2 {
         // A corner may have all of its weight lost to rounding.
         let corners = (0..3).filter_map(|corner| {
             let value = of(self.vertices[corner] as usize)?;
             Some((value, self.weights[corner].max(1e-6), self.own[corner]))
         });
-        let near = || corners.clone().filter(|(.., own)| *own);
-        let (mut sum, mut weight) = (Vec2::ZERO, 0.0);
-        for (value, share, _) in near() {
-            sum += value * share;
-            weight += share;
+        let mut sorted: Vec<(Vec2, f32, bool)> = corners.collect();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let mut speak: Vec<(Vec2, f32)> = Vec::with_capacity(3);
+        for (value, share, _) in sorted.iter().filter(|(.., own)| *own) {
+            if !own_pixels || speak.iter().all(|(other, _)| other.distance(*value) <= NEIGHBOURS) {
+                speak.push((*value, *share));
+            }
         }
-        let heaviest = corners.clone().max_by(|a, b| a.1.total_cmp(&b.1));
-        let heaviest = heaviest.map_or(Vec2::ZERO, |(value, ..)| value);
-        let apart = near().any(|(value, ..)| value.distance(heaviest) > NEIGHBOURS);
-        if weight > 0.0 && !(apart && own_pixels) { sum / weight } else { heaviest }
+        let weight: f32 = speak.iter().map(|(_, share)| share).sum();
+        match sorted.first() {
+            _ if !speak.is_empty() => speak.iter().map(|(value, share)| *value * (*share / weight)).sum(),
+            heaviest => heaviest.map_or(Vec2::ZERO, |(value, ..)| *value),
+        }
     }
 }
 
