@@ -165,6 +165,10 @@ pub struct SampleArguments {
     /// paper's way.
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
     pub mix: f32,
+    /// Mean share of the controls that such a pose moves freely: more of them teach what no clip does, and
+    /// leave less for what clips do.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_negative_numbers = true)]
+    pub stray: f32,
     /// Poses a file of the dataset.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub chunk: Option<u64>,

@@ -83,6 +83,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         held_out: arguments.held_out,
         rate: arguments.rate,
         mix: arguments.mix,
+        stray: arguments.stray,
         threads: arguments.threads.unwrap_or(defaults.threads),
         chunk: arguments.chunk,
     };

@@ -61,8 +61,8 @@ pub struct LearnFaceArguments {
     /// Read all pixels of a map with the same weights, as in the paper.
     #[arg(long)]
     pub tied: bool,
-    /// Numbers that all pixels of a coarse map read besides their own features, at most; regions may have four times as
-    /// many, the paper has none [default: 20]
+    /// Numbers that all pixels of a coarse map read besides their own features, at most; regions may have twice as
+    /// many, the paper has none [default: 40]
     #[arg(long, value_name = "N", conflicts_with = "tied")]
     pub common: Option<usize>,
     /// Let maps carry normals as well: an engine then needs no faces to shade.

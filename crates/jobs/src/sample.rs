@@ -43,6 +43,8 @@ pub struct SampleConfig {
     pub rate: f32,
     /// Share of noisy poses that go beyond single clips.
     pub mix: f32,
+    /// Mean share of the controls of such poses that are anywhere in their ranges.
+    pub stray: f32,
     /// Threads; the dataset does not depend on it.
     pub threads: usize,
     /// Poses a chunk; `None` for the usual number.
@@ -64,6 +66,7 @@ impl Default for SampleConfig {
             held_out: sampling.held_out,
             rate: sampling.rate,
             mix: sampling.mix,
+            stray: sampling.stray,
             threads: threads::available(),
             chunk: None,
         }
@@ -90,6 +93,7 @@ impl SampleConfig {
             held_out: self.held_out,
             rate: self.rate,
             mix: self.mix,
+            stray: self.stray,
             ..SamplingConfig::default()
         }
     }
@@ -291,6 +295,7 @@ fn settings(source: &PoseSource) -> BTreeMap<String, String> {
     if config.method == Method::Noise {
         out.insert("noise".into(), format!("{} to {}", config.noise_low, config.noise_high));
         out.insert("mix".into(), config.mix.to_string());
+        out.insert("stray".into(), config.stray.to_string());
     }
     out
 }

@@ -224,7 +224,7 @@ pub struct FaceSettings {
     /// Whether every pixel of a map reads the features with weights of its own (our addition).
     pub untied: bool,
     /// Most numbers of the dense layers that such pixels read besides their features, in a coarse network; a region's
-    /// may have four times as many (our addition).
+    /// may have twice as many (our addition).
     pub common: usize,
     /// Whether maps carry normals as well (our addition).
     pub normals: bool,
@@ -269,7 +269,7 @@ impl Default for FaceSettings {
             frame: true,
             cut: true,
             untied: true,
-            common: 20,
+            common: 40,
             normals: false,
             normal_weight: 5.0,
             refinement_normal_weight: 15.0,

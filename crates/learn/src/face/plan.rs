@@ -25,7 +25,7 @@ const MOST_DOUBLINGS: usize = 3;
 /// Ways to move by less, root mean square a vertex, need no number of their own, cm.
 const LEAST_WAY: f64 = 1e-3;
 /// Regions are where most is to be said: so many times as many numbers that all pixels read.
-const REGION_COMMON: usize = 4;
+const REGION_COMMON: usize = 2;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
@@ -293,10 +293,11 @@ pub fn coarse_problem_of<'a>(
     (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss }, specs)
 }
 
-/// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work.
+/// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work, and grows out of a
+/// quarter of the first image: the dense layer that gives that image is most of a small network.
 fn coarse_shape(vertices: usize) -> DrawingShape {
     let whole = DrawingShape::default();
-    let small = DrawingShape { doublings: 1, ..whole };
+    let small = DrawingShape { side: whole.side / 2, ..whole };
     if vertices <= small.map_side().pow(2) { small } else { whole }
 }
 

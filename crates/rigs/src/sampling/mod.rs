@@ -100,6 +100,8 @@ pub struct SamplingConfig {
     /// never shows a frown together with an open jaw unless some clip has both, nor a control that no clip
     /// moves.
     pub mix: f32,
+    /// Mean share of the controls of such a pose that are anywhere in their ranges.
+    pub stray: f32,
     /// Share of every clip's frames that is held out for tests, in runs of a few frames. Which ones depends
     /// on the clip's name and the share alone, so that training and test sets agree about them.
     pub hold_out: f32,
@@ -118,6 +120,7 @@ impl Default for SamplingConfig {
             noise_low: 0.25,
             noise_high: 3.0,
             mix: 0.5,
+            stray: 0.03,
             hold_out: 0.0,
             held_out: false,
         }
@@ -165,6 +168,9 @@ impl SamplingConfig {
         if !(0.0..=1.0).contains(&self.mix) {
             return Err(SamplingError::BadNumber { what: "share of mixed poses", value: self.mix });
         }
+        if !(0.0..=0.5).contains(&self.stray) {
+            return Err(SamplingError::BadNumber { what: "share of stray controls", value: self.stray });
+        }
         let mut sampled = Vec::new();
         match self.method {
             Method::Gaussian | Method::Uniform | Method::Sparse
@@ -198,8 +204,6 @@ impl SamplingConfig {
 
 /// Keeps the draws of mixed poses apart from those of frames.
 const MIXING: u64 = 0x6d69_7865;
-/// Controls of a mixed pose that are set to anything, as a mean share of all.
-const STRAY: f32 = 0.03;
 
 /// Poses by number. Infinite for the random methods, as long as its clips for [`Method::Clips`].
 #[derive(Debug, Clone)]
@@ -286,11 +290,11 @@ impl PoseSource {
     }
 
     /// Lays a second frame over a pose, each control as far from its default as it is in either, and sets a
-    /// few controls, on average [`STRAY`] of all, to anything in their ranges.
+    /// few controls to anything in their ranges.
     fn mix(&self, random: &mut Random, pose: &mut Controls) {
         let mut other = Controls::default();
         self.noisy_frame(random, &mut other);
-        let stray = random.uniform(0.0, 2.0 * STRAY);
+        let stray = random.uniform(0.0, 2.0 * self.config.stray);
         for ((spec, value), other) in self.specs.iter().zip(&mut pose.0).zip(other.0) {
             if (other - spec.default).abs() > (*value - spec.default).abs() {
                 *value = other;
