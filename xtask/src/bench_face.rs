@@ -74,6 +74,12 @@ pub fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Share of controls that stray in mixed poses. The clips of ict, but for the one that is left out, hardly move a
+/// third of its shapes: a twin that never saw them does not open its mouth in a sneer.
+fn stray(rig: &str) -> &'static str {
+    if rig == "ict" { "0.1" } else { "0.03" }
+}
+
 fn character(rig: &str, wanted: &Wanted) -> Result<()> {
     let at = |name: &str| format!("target/bench/face-{rig}-{}/{name}", wanted.poses);
     let (train, held_out, unseen) = (&at("train"), &at("held-out"), &at(UNSEEN));
@@ -82,7 +88,7 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
     if wanted.asks("data") {
         let left_out = ["--exclude", UNSEEN, "--hold-out", "0.1"];
         let noise = ["sample", rig, "-o", train, "--method", "noise", "--poses", wanted.poses];
-        understudy(&[&noise[..], &left_out].concat())?;
+        understudy(&[&noise[..], &["--stray", stray(rig)], &left_out].concat())?;
         understudy(&[&["sample", rig, "-o", held_out, "--held-out"], &left_out[..]].concat())?;
         understudy(&["sample", rig, "-o", unseen, "--clip", UNSEEN])?;
         for (clip, folder) in &seen {

@@ -47,6 +47,10 @@ pub enum FileError<T: StdError + 'static> {
     Checksum,
 }
 
+/// Steps a pixel to which places in maps are rounded when they are learned: finer than anything that can be seen.
+pub const PLACE_STEPS: f32 = 512.0;
+/// Maps of so many pixels a side have such steps in 16 bits.
+const MOST_PLACE: f32 = FIXED_UNITS / PLACE_STEPS;
 /// How many units of fixed-point numbers make one.
 const FIXED_UNITS: f32 = 32768.0;
 
@@ -108,34 +112,38 @@ impl Array {
         Self { dtype: Dtype::I16, shape: shape.to_vec(), bytes }
     }
 
-    /// A list of whole numbers: u16 where they are small enough, the largest of which then stands for the largest
-    /// u32, which says that there is none; u32 otherwise.
+    /// A list of whole numbers: u8 or u16 where they are small enough, the largest of which then stands for the
+    /// largest u32, which says that there is none; u32 otherwise.
     pub fn integers(numbers: impl IntoIterator<Item = u32>) -> Self {
         let numbers: Vec<u32> = numbers.into_iter().collect();
         let shape = vec![numbers.len()];
-        let none = |number: u32| number == u32::MAX;
-        match numbers.iter().all(|number| none(*number) || *number < u16::MAX.into()) {
-            true => {
-                let short = |number: &u32| if none(*number) { u16::MAX } else { *number as u16 };
-                let bytes = numbers.iter().flat_map(|number| short(number).to_le_bytes()).collect();
-                Self { dtype: Dtype::U16, shape, bytes }
-            }
-            false => {
-                let bytes = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
-                Self { dtype: Dtype::U32, shape, bytes }
-            }
+        let below = |limit: u32| numbers.iter().all(|number| *number == u32::MAX || *number < limit);
+        // The lowest bytes of the largest u32 are the largest of their size.
+        if below(u8::MAX.into()) {
+            Self { dtype: Dtype::U8, shape, bytes: numbers.iter().map(|number| *number as u8).collect() }
+        } else if below(u16::MAX.into()) {
+            let bytes = numbers.iter().flat_map(|number| (*number as u16).to_le_bytes()).collect();
+            Self { dtype: Dtype::U16, shape, bytes }
+        } else {
+            let bytes = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
+            Self { dtype: Dtype::U32, shape, bytes }
         }
     }
 
-    /// Places in a map: u16 where all of them are pixels, f32 otherwise.
+    /// Places in a map: u16 where all of them are pixels, 16 bits in fixed point where all are at steps of
+    /// [`PLACE_STEPS`] a pixel, f32 otherwise.
     pub fn places(shape: &[usize], numbers: &[f32]) -> Self {
         let whole = |number: &f32| number.fract() == 0.0 && (0.0..=f32::from(u16::MAX)).contains(number);
-        match numbers.iter().all(whole) {
-            true => {
-                let bytes = numbers.iter().flat_map(|number| (*number as u16).to_le_bytes()).collect();
-                Self { dtype: Dtype::U16, shape: shape.to_vec(), bytes }
-            }
-            false => Self::floats(shape, numbers.iter().copied()),
+        let stepped =
+            |number: &f32| (number * PLACE_STEPS).fract() == 0.0 && (0.0..MOST_PLACE).contains(number);
+        if numbers.iter().all(whole) {
+            let bytes = numbers.iter().flat_map(|number| (*number as u16).to_le_bytes()).collect();
+            Self { dtype: Dtype::U16, shape: shape.to_vec(), bytes }
+        } else if numbers.iter().all(stepped) {
+            let shares: Vec<f32> = numbers.iter().map(|number| number / MOST_PLACE).collect();
+            Self::fixed(shape, &shares)
+        } else {
+            Self::floats(shape, numbers.iter().copied())
         }
     }
 }
@@ -300,6 +308,12 @@ impl<'a> Opened<'a> {
         }
     }
 
+    /// Places in a map, pairs of numbers.
+    pub fn places<T: StdError>(&self, name: &str) -> Result<Vec<f32>, FileError<T>> {
+        let unit = if self.stored(name)? == Numbers::Fixed { MOST_PLACE } else { 1.0 };
+        Ok(self.floats(name, Some(2))?.into_iter().map(|number: f32| number * unit).collect())
+    }
+
     /// Whole numbers.
     pub fn integers<T: StdError>(&self, name: &str) -> Result<Vec<u32>, FileError<T>> {
         let tensor = self.tensor(name)?;
@@ -315,9 +329,13 @@ impl<'a> Opened<'a> {
                 };
                 Ok(tensor.data().chunks_exact(2).map(number).collect())
             }
+            Dtype::U8 => {
+                let number = |b: &u8| if *b == u8::MAX { u32::MAX } else { (*b).into() };
+                Ok(tensor.data().iter().map(number).collect())
+            }
             other => Err(FileError::Tensor {
                 name: name.into(),
-                problem: format!("type {other:?}, not u16 or u32"),
+                problem: format!("type {other:?}, not u8, u16 or u32"),
             }),
         }
     }
@@ -331,10 +349,12 @@ mod tests {
 
     #[test]
     fn whole_numbers_come_back_whatever_their_size() {
-        let lists: [(Vec<u32>, Dtype); 5] = [
-            (vec![], Dtype::U16),
+        let lists: [(Vec<u32>, Dtype); 7] = [
+            (vec![], Dtype::U8),
+            (vec![0, u32::MAX, 254], Dtype::U8),
+            (vec![0, 255, 7], Dtype::U16),
             (vec![0, 65_534, 7], Dtype::U16),
-            (vec![0, u32::MAX, 7], Dtype::U16),
+            (vec![0, u32::MAX, 7_000], Dtype::U16),
             (vec![0, 65_535, 7], Dtype::U32),
             (vec![70_000, u32::MAX], Dtype::U32),
         ];
@@ -349,12 +369,18 @@ mod tests {
 
     #[test]
     fn places_come_back_on_pixels_and_between_them() {
-        for (places, dtype) in [([0.0f32, 31.0, 7.0, 8.0], Dtype::U16), ([0.0, 31.0, 7.5, 8.0], Dtype::F32)] {
+        for (places, dtype) in [
+            ([0.0f32, 31.0, 7.0, 8.0], Dtype::U16),
+            ([0.0, 63.0 + 511.0 / 512.0, 7.5, 1.0 / 512.0], Dtype::I16),
+            ([0.0, 31.0, 7.501, 8.0], Dtype::F32),
+            ([0.0, 64.5, 7.5, 8.0], Dtype::F32),
+            ([0.0, -0.5, 7.5, 8.0], Dtype::F32),
+        ] {
             let array = Array::places(&[2, 2], &places);
             assert_eq!(array.dtype, dtype);
             let bytes = write::<std::fmt::Error>("test", &[], &[("places".into(), array)]).expect("writes");
             let file = Opened::parse::<std::fmt::Error>(&bytes, "test", &[]).expect("reads");
-            assert_eq!(file.floats::<std::fmt::Error>("places", Some(2)).expect("places"), places);
+            assert_eq!(file.places::<std::fmt::Error>("places").expect("places"), places);
             assert!(matches!(file.integers::<std::fmt::Error>("none"), Err(Problem::Tensor { .. })));
         }
     }

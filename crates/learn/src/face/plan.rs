@@ -14,6 +14,7 @@ use super::trainer::Problem;
 use super::{FaceLearnError, FacePoses, FaceSettings};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
 use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::sample::stepped;
 use understudy_runtime::face::{BodyParts, FaceHeader, FaceParts, MotionParts, NetParts, RigidParts, Stage};
 
 /// Validation poses that suffice.
@@ -330,6 +331,7 @@ fn specify(
     {
         (layout.coordinates, layout.glued_after) = (own, 0);
     }
+    layout.coordinates.iter_mut().for_each(|place| *place = stepped(*place));
     let kind = match settings.dense {
         true => NetKind::Dense,
         false => NetKind::Map { shape, coordinates: layout.coordinates.clone() },

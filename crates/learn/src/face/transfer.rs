@@ -7,6 +7,7 @@
 
 use super::FaceLearnError;
 use understudy_core::{Mesh, Vec2, Vec3};
+use understudy_runtime::face::sample::stepped;
 use understudy_runtime::face::{BodyParts, FaceParts, MapParts, NetParts, RigidParts, Stage};
 
 /// A vertex farther than this from all triangles, in units of the texture's width, has no counterpart.
@@ -89,7 +90,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
                 };
                 nets[net].vertices.push(vertex);
                 let own = nets[net].map.as_mut().expect("has one like the old");
-                own.coordinates.push(spot.mean(place, own_pixels[net]));
+                own.coordinates.push(stepped(spot.mean(place, own_pixels[net])));
             }
         }
     }

@@ -415,6 +415,12 @@ mod tests {
         let no_turn = source(&no_turn);
         let strays = (0..4000).filter(|i| no_turn.pose(*i).0[2] != 1.0).count();
         assert!((20..120).contains(&strays), "{strays}");
+        let more = source(&SamplingConfig { stray: 0.2, ..no_turn.config().clone() });
+        let more = (0..4000).filter(|i| more.pose(*i).0[2] != 1.0).count();
+        assert!((5 * strays..9 * strays).contains(&more), "{more} after {strays}");
+        let bad =
+            |stray: f32| SamplingConfig { stray, ..config(Method::Noise) }.build(&specs(), &clips()).is_err();
+        assert!([-0.1, 0.6, f32::NAN].into_iter().all(bad) && !bad(0.5));
     }
 
     #[test]

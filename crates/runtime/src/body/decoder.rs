@@ -43,6 +43,17 @@ enum Weights {
     Fixed(Vec<i16>),
 }
 
+/// Which of a panel's targets follow each other: those are stored together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// All eight.
+    Whole,
+    /// The first four, and the last four.
+    Halves,
+    /// None need to.
+    Single,
+}
+
 /// A packed last layer.
 #[derive(Debug, Clone)]
 pub struct Decoder {
@@ -56,8 +67,8 @@ pub struct Decoder {
     bias: Vec<f32>,
     /// Where the vertices of a panel go, `[panels · LANES]`.
     targets: Vec<u32>,
-    /// Whether the eight places of a panel follow each other, `[panels]`.
-    runs: Vec<bool>,
+    /// How the places of a panel follow each other, `[panels]`.
+    runs: Vec<Run>,
     /// Panels that are unpacked together for many poses.
     batches: Vec<Range<usize>>,
 }
@@ -209,7 +220,7 @@ impl Decoder {
     }
 }
 
-/// Runs of panels whose unpacked columns fill half of a small second-level cache.
+/// Runs of panels whose unpacked columns fill a third of a first-level cache.
 fn batches(starts: &[usize]) -> Vec<Range<usize>> {
     const COLUMNS_IN_CACHE: usize = (3 << 10) / NUMBERS;
     let mut out: Vec<Range<usize>> = Vec::new();
@@ -223,32 +234,38 @@ fn batches(starts: &[usize]) -> Vec<Range<usize>> {
 }
 
 /// Which vertex sits in which slot: whole panels of eight neighbouring targets first, as a straight store
-/// costs a third of eight single ones, then the rest. The last panel is filled up with its last vertex,
-/// which is then written more than once, with the same place: no lane needs a question.
-fn arrange(targets: &[u32]) -> (Vec<usize>, Vec<bool>) {
+/// costs a third of eight single ones, then panels of two times four, then the rest. The last panel is filled up with
+/// its last vertex, which is then written more than once, with the same place: no lane needs a question.
+fn arrange(targets: &[u32]) -> (Vec<usize>, Vec<Run>) {
     let mut sorted: Vec<usize> = (0..targets.len()).collect();
     sorted.sort_unstable_by_key(|place| targets[*place]);
-    let (mut whole, mut rest) = (Vec::new(), Vec::new());
-    let mut start = 0;
-    while start < sorted.len() {
-        let first = targets[sorted[start]];
-        let fits = start + LANES <= sorted.len()
-            && (0..LANES).all(|lane| targets[sorted[start + lane]].checked_sub(first) == Some(lane as u32));
-        if fits {
-            whole.extend_from_slice(&sorted[start..start + LANES]);
-            start += LANES;
-        } else {
-            rest.push(sorted[start]);
-            start += 1;
-        }
-    }
-    let mut runs = vec![true; whole.len() / LANES];
+    let (mut order, rest) = neighbours(targets, &sorted, LANES);
+    let mut runs = vec![Run::Whole; order.len() / LANES];
+    let (mut halves, mut rest) = neighbours(targets, &rest, LANES / 2);
+    // One half without another is single vertices.
+    rest.extend(halves.drain(halves.len() / LANES * LANES..));
+    runs.resize(runs.len() + halves.len() / LANES, Run::Halves);
     if let Some(&last) = rest.last() {
         rest.resize(rest.len().next_multiple_of(LANES), last);
     }
-    runs.resize(runs.len() + rest.len() / LANES, false);
-    whole.extend(rest);
-    (whole, runs)
+    runs.resize(runs.len() + rest.len() / LANES, Run::Single);
+    order.extend(halves.into_iter().chain(rest));
+    (order, runs)
+}
+
+/// Of places in the order of their targets those that form runs of `length` targets, run after run, and the others.
+fn neighbours(targets: &[u32], sorted: &[usize], length: usize) -> (Vec<usize>, Vec<usize>) {
+    let (mut runs, mut rest) = (Vec::new(), Vec::new());
+    let mut start = 0;
+    while start < sorted.len() {
+        let first = targets[sorted[start]];
+        let fits = start + length <= sorted.len()
+            && (0..length).all(|step| targets[sorted[start + step]].checked_sub(first) == Some(step as u32));
+        let (to, count) = if fits { (&mut runs, length) } else { (&mut rest, 1) };
+        to.extend_from_slice(&sorted[start..start + count]);
+        start += count;
+    }
+    (runs, rest)
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use understudy_core::{Affine3A, Vec3, Vec3A};
 
-/// Poses of a crowd that go through a network together: whole tiles of six and of three, small enough that
+/// Poses of a crowd that go through a network together: whole tiles of six and of four, small enough that
 /// inputs and outputs of a layer stay in the second-level cache, large enough that widening weights of 16 bits
 /// is a small part of the work.
-pub const BLOCK: usize = 96;
+pub const BLOCK: usize = 132;
 
 /// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
 pub struct Workspace {

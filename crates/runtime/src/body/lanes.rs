@@ -68,6 +68,23 @@ pub unsafe fn store(to: *mut Vec3, triples: [__m256; 3]) {
     }
 }
 
+/// Writes four triples one after another, and four elsewhere.
+///
+/// # Safety
+/// Four places can be written at each of `to`.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn store_halves(to: [*mut Vec3; 2], triples: [__m256; 3]) {
+    // SAFETY: promised by the caller; a `Vec3` is three numbers without gaps.
+    unsafe {
+        let [first, second] = to.map(|to| to.cast::<f32>());
+        _mm256_storeu_ps(first, triples[0]);
+        _mm_storeu_ps(first.add(8), _mm256_castps256_ps128(triples[1]));
+        _mm_storeu_ps(second, _mm256_extractf128_ps::<1>(triples[1]));
+        _mm256_storeu_ps(second.add(4), triples[2]);
+    }
+}
+
 /// Writes eight places, given by rows of x, y and z, each to its target.
 ///
 /// # Safety

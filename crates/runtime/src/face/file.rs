@@ -5,9 +5,10 @@
 //! (the largest number stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
 //! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
 //! `.l.weights [rows,columns]` (f16 or f32) and `.l.bias`, and with a map `.parameters` (f16 or f32; of weights
-//! that pixels have of their own only those that vertices see) and `.coordinates [P,2]` (u16 where they are pixels, else f32);
+//! that pixels have of their own only those that vertices see) and `.coordinates [P,2]` (u16 where they are pixels, i16 in
+//! steps of 1/512 where they are at such, else f32);
 //! `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network, `frame.pivot`; `body.b.vertices` and
-//! `body.b.*` like the frame. Whole numbers are u16 where they are small enough, else u32.
+//! `body.b.*` like the frame. Whole numbers are u8 or u16 where they are small enough, else u32.
 
 use super::drawing::DrawingShape;
 use super::{
@@ -174,7 +175,8 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         let map = match net.map {
             None => None,
             Some(shape) => {
-                let coordinates = pairs(&file, &format!("{name}.coordinates"))?;
+                let places = file.places(&format!("{name}.coordinates"))?;
+                let coordinates: Vec<Vec2> = places.chunks_exact(2).map(Vec2::from_slice).collect();
                 let parameters = file.floats(&format!("{name}.parameters"), None)?;
                 let parameters = sets::unpack(&shape, parameters, &coordinates);
                 Some(MapParts { shape, parameters, coordinates })

@@ -2,7 +2,14 @@
 //! at the edge of its map sees the pixels of that edge.
 
 use super::drawing::map_stride;
+use crate::container::PLACE_STEPS;
 use understudy_core::{Vec2, Vec3};
+
+/// The nearest place that a file keeps in 16 bits: places are rounded when they are chosen, so that nothing changes when
+/// they are stored.
+pub fn stepped(place: Vec2) -> Vec2 {
+    (place * PLACE_STEPS).round() / PLACE_STEPS
+}
 
 /// Where one vertex looks: the pixel at its lower corner and the weights of the four around it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,13 +1,14 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
-use super::super::lanes::{Eight, scatter, store, triples};
-use super::{Coefficients, Decoder, LANES, NUMBERS, STEP, Weights};
+use super::super::lanes::{Eight, scatter, store, store_halves, triples};
+use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights};
+use std::arch::asm;
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
 
-/// Poses that share one pass over a panel: 3 × 3 sums, three weights and a value need thirteen of the sixteen
-/// registers. With four poses the compiler keeps a sum in memory, which costs half of the speed.
-const TILE: usize = 3;
+/// Poses that share one pass over a panel: 4 × 3 sums, three weights and a value fill all sixteen registers, and
+/// twelve sums hide the latency of the fused multiply-add, which nine do not.
+const TILE: usize = 4;
 
 /// # Safety
 /// As [`Decoder::apply`], whose assertions hold; the machine has AVX2, FMA and F16C.
@@ -59,11 +60,14 @@ pub unsafe fn apply(
             let at = |index: usize| weights.add((decoder.starts[index] - first) * NUMBERS);
             let mut pose = 0;
             while pose + TILE <= poses {
-                let later = pose + TILE..poses.min(pose + 2 * TILE);
+                // Those of the next tile, or of the last pose.
+                let later =
+                    [0, 1, 2, 3].map(|next| out.add((pose + TILE + next).min(poses - 1) * out_stride));
                 for index in batch.clone() {
+                    let panel = panel(index);
                     // A few at a time: a core waits for so many lines of memory at once and no more.
-                    later.clone().for_each(|next| panel(index).expect(next));
-                    panel(index).tile::<TILE>(at(index), pose);
+                    panel.expect(later);
+                    panel.four(at(index), pose);
                 }
                 pose += TILE;
             }
@@ -97,7 +101,7 @@ unsafe fn unpack<W: Eight>(from: *const W, columns: usize, unit: f32, scratch: &
 struct Panel<'a> {
     bias: *const f32,
     targets: *const u32,
-    run: bool,
+    run: Run,
     columns: usize,
     coefficients: Coefficients<'a>,
     out: *mut Vec3,
@@ -134,20 +138,77 @@ impl Panel<'_> {
         }
     }
 
-    /// Asks for the memory that a later pose will be written to: poses lie far apart, and nothing else foresees it.
+    /// A whole tile. Compilers load ahead and then keep a sum in memory, which costs half of the speed: here every
+    /// register is named.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn expect(self, pose: usize) {
-        // SAFETY: the pose and its targets are there to be written.
+    unsafe fn four(self, weights: *const f32, first: usize) {
+        // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loop reads those
+        // alone, and ends after `columns` rounds; without columns it is not entered.
         unsafe {
-            let out = self.out.add(pose * self.out_stride);
-            let ask = |target: u32| _mm_prefetch::<_MM_HINT_ET0>(out.add(target as usize).cast());
+            let start = |axis: usize| _mm256_loadu_ps(self.bias.add(8 * axis));
+            let mut sums = [[start(0), start(1), start(2)]; TILE];
+            if self.columns > 0 {
+                let [[a0, a1, a2], [b0, b1, b2], [c0, c1, c2], [d0, d1, d2]] = &mut sums;
+                let stride = self.coefficients.stride * size_of::<f32>();
+                asm!(
+                    "2:",
+                    "vmovups {w0}, [{weights}]",
+                    "vmovups {w1}, [{weights} + 32]",
+                    "vmovups {w2}, [{weights} + 64]",
+                    "vbroadcastss {value}, [{x}]",
+                    "vfmadd231ps {a0}, {w0}, {value}",
+                    "vfmadd231ps {a1}, {w1}, {value}",
+                    "vfmadd231ps {a2}, {w2}, {value}",
+                    "vbroadcastss {value}, [{x} + {stride}]",
+                    "vfmadd231ps {b0}, {w0}, {value}",
+                    "vfmadd231ps {b1}, {w1}, {value}",
+                    "vfmadd231ps {b2}, {w2}, {value}",
+                    "vbroadcastss {value}, [{x} + 2 * {stride}]",
+                    "vfmadd231ps {c0}, {w0}, {value}",
+                    "vfmadd231ps {c1}, {w1}, {value}",
+                    "vfmadd231ps {c2}, {w2}, {value}",
+                    "vbroadcastss {value}, [{x} + {thrice}]",
+                    "vfmadd231ps {d0}, {w0}, {value}",
+                    "vfmadd231ps {d1}, {w1}, {value}",
+                    "vfmadd231ps {d2}, {w2}, {value}",
+                    "add {weights}, 96",
+                    "add {x}, 4",
+                    "dec {columns}",
+                    "jnz 2b",
+                    a0 = inout(ymm_reg) *a0, a1 = inout(ymm_reg) *a1, a2 = inout(ymm_reg) *a2,
+                    b0 = inout(ymm_reg) *b0, b1 = inout(ymm_reg) *b1, b2 = inout(ymm_reg) *b2,
+                    c0 = inout(ymm_reg) *c0, c1 = inout(ymm_reg) *c1, c2 = inout(ymm_reg) *c2,
+                    d0 = inout(ymm_reg) *d0, d1 = inout(ymm_reg) *d1, d2 = inout(ymm_reg) *d2,
+                    w0 = out(ymm_reg) _, w1 = out(ymm_reg) _, w2 = out(ymm_reg) _, value = out(ymm_reg) _,
+                    weights = inout(reg) weights => _,
+                    x = inout(reg) self.coefficients.numbers.as_ptr().add(first * self.coefficients.stride) => _,
+                    columns = inout(reg) self.columns => _,
+                    stride = in(reg) stride,
+                    thrice = in(reg) 3 * stride,
+                    options(readonly, nostack),
+                );
+            }
+            // One by one, and the question before: a loop would keep the sums in memory.
+            let [a, b, c, d] = sums;
+            let all = [(first, a), (first + 1, b), (first + 2, c), (first + 3, d)];
             match self.run {
-                true => {
-                    ask(*self.targets);
-                    ask(*self.targets + LANES as u32 - 1);
-                }
-                false => (0..LANES).for_each(|lane| ask(*self.targets.add(lane))),
+                Run::Whole => self.finish_whole(all),
+                _ => all.into_iter().for_each(|(pose, sum)| self.finish(pose, sum)),
+            }
+        }
+    }
+
+    /// Asks for the memory that later poses will be written to: poses lie far apart, and nothing else foresees it.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn expect(self, later: [*mut Vec3; TILE]) {
+        // SAFETY: the poses and their targets are there to be written.
+        unsafe {
+            match self.run {
+                Run::Whole => ask(later, &[*self.targets, *self.targets.add(LANES - 1)]),
+                Run::Halves => ask(later, &[0, 3, 4, 7].map(|lane| *self.targets.add(lane))),
+                Run::Single => ask(later, &*self.targets.cast::<[u32; LANES]>()),
             }
         }
     }
@@ -185,6 +246,24 @@ impl Panel<'_> {
         }
     }
 
+    /// [`Self::finish`] for four poses of neighbours.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn finish_whole(self, [a, b, c, d]: [(usize, [__m256; 3]); TILE]) {
+        // SAFETY: the poses have frames, and the caller of `apply` owns the targets.
+        unsafe {
+            let to = self.out.add(*self.targets as usize);
+            let one = |(pose, local): (usize, [__m256; 3])| {
+                let places = carry(self.coefficients.frames.get_unchecked(pose), local);
+                store(to.add(pose * self.out_stride), triples(places));
+            };
+            one(a);
+            one(b);
+            one(c);
+            one(d);
+        }
+    }
+
     /// Carries eight places by the pose's bone and stores them.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -194,9 +273,28 @@ impl Panel<'_> {
             let places = carry(self.coefficients.frames.get_unchecked(pose), local);
             let out = self.out.add(pose * self.out_stride);
             match self.run {
-                true => store(out.add(*self.targets as usize), triples(places)),
-                false => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
+                Run::Whole => store(out.add(*self.targets as usize), triples(places)),
+                Run::Halves => {
+                    let halves = [0, LANES / 2].map(|lane| out.add(*self.targets.add(lane) as usize));
+                    store_halves(halves, triples(places));
+                }
+                Run::Single => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
             }
+        }
+    }
+}
+
+/// Asks for the lines of some targets of some poses.
+///
+/// # Safety
+/// Every target of every pose can be written.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn ask<const N: usize>(poses: [*mut Vec3; TILE], targets: &[u32; N]) {
+    for target in targets {
+        for out in poses {
+            // SAFETY: promised by the caller.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(out.add(*target as usize).cast()) };
         }
     }
 }

@@ -65,6 +65,7 @@ impl Bones {
         rows: &mut Rows<&mut [f32]>,
     ) {
         let working = &mut working[..parts.inputs.len()];
+        let stride = rows.stride;
         let eights = self.maps.chunks_exact(self.count.max(1)).take(poses.div_ceil(LANES));
         for (eight, bones) in eights.enumerate() {
             products(kernel, group, bones, working);
@@ -80,11 +81,9 @@ impl Bones {
                 }
                 start = seen.end;
             }
-            for (numbers, (mean, scale)) in working.iter_mut().zip(parts.mean.iter().zip(&parts.scale)) {
-                numbers.iter_mut().for_each(|number| *number = (*number - mean) * scale);
-            }
             let own = LANES.min(poses - first);
-            spread(kernel, working, &mut rows.numbers[first * rows.stride..], rows.stride, own);
+            let rows = &mut rows.numbers[first * rows.stride..];
+            spread(kernel, working, (&parts.mean, &parts.scale), rows, stride, own);
         }
     }
 }
@@ -109,30 +108,29 @@ fn products(kernel: Kernel, group: &Group, bones: &[Map], out: &mut [Lanes]) {
     }
 }
 
-/// From eights of one input each to rows of one pose each.
-fn spread(kernel: Kernel, inputs: &[Lanes], rows: &mut [f32], stride: usize, poses: usize) {
-    let (blocks, rest) = inputs.as_chunks::<LANES>();
-    for (index, block) in blocks.iter().enumerate() {
-        let turned = transpose(kernel, block);
-        for (lane, numbers) in turned.iter().enumerate().take(poses) {
-            rows[lane * stride + index * LANES..][..LANES].copy_from_slice(numbers);
-        }
-    }
-    let first = blocks.len() * LANES;
-    for (lane, row) in rows.chunks_mut(stride).enumerate().take(poses) {
-        row[first..].iter_mut().zip(rest).for_each(|(slot, numbers)| *slot = numbers[lane]);
-    }
-}
-
-#[inline]
-fn transpose(kernel: Kernel, block: &[Lanes; LANES]) -> [Lanes; LANES] {
+/// From eights of one input each to rows of one pose each, less the mean and times the scale of every input.
+fn spread(
+    kernel: Kernel,
+    inputs: &[Lanes],
+    (mean, scale): (&[f32], &[f32]),
+    rows: &mut [f32],
+    stride: usize,
+    poses: usize,
+) {
+    assert!(mean.len() == inputs.len() && scale.len() == inputs.len(), "every input has a mean and a scale");
     #[cfg(target_arch = "x86_64")]
-    if kernel.has_avx2() {
-        // SAFETY: the kernel was chosen because the machine has the instructions.
-        return unsafe { avx2::transpose(block) };
+    if kernel.has_avx2() && inputs.len() >= LANES && poses == LANES {
+        assert!(rows.len() >= (LANES - 1) * stride + inputs.len(), "rows have room");
+        // SAFETY: the kernel was chosen because the machine has the instructions; lengths were asserted.
+        return unsafe { avx2::spread(inputs, (mean, scale), rows, stride) };
     }
     let _ = kernel;
-    std::array::from_fn(|lane| lanes(|slot| block[slot][lane]))
+    for (lane, row) in rows.chunks_mut(stride).enumerate().take(poses) {
+        let norms = inputs.iter().zip(mean.iter().zip(scale));
+        row.iter_mut()
+            .zip(norms)
+            .for_each(|(slot, (input, (mean, scale)))| *slot = (input[lane] - mean) * scale);
+    }
 }
 
 fn lanes(of: impl Fn(usize) -> f32) -> Lanes {
@@ -202,11 +200,23 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_turned_by_every_kernel() {
-        let block: [Lanes; LANES] = std::array::from_fn(|slot| lanes(|lane| (slot * LANES + lane) as f32));
-        for kernel in [Kernel::REFERENCE, Kernel::detect()] {
-            let turned = transpose(kernel, &block);
-            assert!((0..64).all(|i| turned[i % 8][i / 8] == i as f32), "{}", kernel.name());
+    fn inputs_become_rows_by_every_kernel() {
+        for (count, poses) in [(1, 8), (7, 8), (8, 8), (9, 8), (23, 8), (32, 8), (23, 5)] {
+            let inputs: Vec<Lanes> =
+                (0..count).map(|slot| lanes(|lane| (slot * LANES + lane) as f32)).collect();
+            let mean: Vec<f32> = (0..count).map(|slot| slot as f32).collect();
+            let scale: Vec<f32> = (0..count).map(|slot| 1.0 / (slot + 1) as f32).collect();
+            for kernel in [Kernel::REFERENCE, Kernel::detect()] {
+                let stride = count + 3;
+                let mut rows = vec![-1.0; stride * LANES];
+                spread(kernel, &inputs, (&mean, &scale), &mut rows, stride, poses);
+                for (place, got) in rows.iter().enumerate() {
+                    let (lane, slot) = (place / stride, place % stride);
+                    let value = |slot: usize| (inputs[slot][lane] - mean[slot]) * scale[slot];
+                    let want = if slot < count && lane < poses { value(slot) } else { -1.0 };
+                    assert!(*got == want, "{count}, {}: {lane} {slot} {got} {want}", kernel.name());
+                }
+            }
         }
     }
 }
