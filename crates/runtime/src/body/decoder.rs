@@ -291,8 +291,8 @@ mod tests {
     fn check(count: usize, columns: usize, form: Form) {
         let mut random = Random::new((count * 100 + columns) as u64);
         let mut number = || random.uniform(-1.0, 1.0);
-        // Runs of consecutive targets with holes between them.
-        let targets: Vec<u32> = (0..count as u32).map(|t| t + t / 11 * 3).collect();
+        // Runs of fourteen consecutive targets with holes between them: eight, four and two.
+        let targets: Vec<u32> = (0..count as u32).map(|t| t + t / 14 * 3).collect();
         let room = targets.last().map_or(1, |t| *t as usize + 2);
         let rounded = |w: f32| match form {
             Form::Half => f16::from_f32(w).to_f32(),
