@@ -62,9 +62,9 @@ fn stage_offsets(graph: &mut Graph, controls: &Value, nets: &[&NetParts], count:
 /// Offsets of one network's vertices, `[P,3]`.
 fn network(graph: &mut Graph, controls: &Value, net: &NetParts) -> Value {
     let inputs = normalised(graph, controls, &net.inputs, &net.mean, &net.scale);
-    let rectified = |layer: usize| net.map.is_some() || layer + 1 < net.dense.len();
     let leak = [Attribute::Float("alpha", LEAK)];
-    let after = |graph: &mut Graph, layer: usize, value: Value| match rectified(layer) {
+    // What the last layer gives is told apart first.
+    let after = |graph: &mut Graph, layer: usize, value: Value| match layer + 1 < net.dense.len() {
         true => graph.node("LeakyRelu", &[&value], &leak),
         false => value,
     };
@@ -123,6 +123,7 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
         graph.node("Slice", &[numbers, &from, &to, &along], &[])
     };
     let image = if shape.common > 0 { part(graph, 0, first) } else { numbers.clone() };
+    let image = graph.node("LeakyRelu", &[&image], &[Attribute::Float("alpha", LEAK)]);
     let image = graph.node("Reshape", &[&image, &image_shape], &[]);
     let mut image = graph.node("Transpose", &[&image], &[Attribute::Integers("perm", &[0, 3, 1, 2])]);
     let mut rest = &map.parameters[..];

@@ -62,10 +62,11 @@ class Net(torch.nn.Module):
 
     def forward(self, controls):
         x = (controls[:, self.inputs] - self.mean) * self.scale
-        for layer in self.dense:
+        for layer in self.dense[:-1]:
             x = F.leaky_relu(layer(x), LEAK)
+        x = self.dense[-1](x)
         first = self.side * self.side * self.channels
-        x, common = x[:, :first], x[:, first:]
+        x, common = F.leaky_relu(x[:, :first], LEAK), x[:, first:]
         x = x.view(-1, self.side, self.side, self.channels).permute(0, 3, 1, 2)
         for index, layer in enumerate(self.convolutions):
             if index < self.doublings:

@@ -9,7 +9,8 @@
 pub mod balance;
 #[cfg(feature = "burn")]
 pub mod burn;
-pub mod coordinates;
+pub mod components;
+mod coordinates;
 pub mod frame;
 pub mod inputs;
 pub mod loss;
@@ -19,12 +20,12 @@ pub mod normals;
 mod parameters;
 mod pixels;
 mod plan;
-mod rank;
 pub mod regions;
 pub mod rigid;
 mod rows;
 pub mod schedule;
 pub mod segments;
+mod start;
 pub mod train;
 pub mod trainer;
 pub mod transfer;

@@ -122,10 +122,14 @@ impl NetHarvest {
 }
 
 impl TrainNet {
-    /// Fresh parameters, and memory for batches.
-    pub fn new(spec: NetSpec, members: Vec<u32>, hidden: usize, batch: usize, seed: u64) -> Self {
-        let layout = ParameterLayout::new(&spec, hidden);
-        let parameters = layout.initial(seed);
+    /// With memory for batches.
+    pub fn new(
+        spec: NetSpec,
+        members: Vec<u32>,
+        layout: ParameterLayout,
+        parameters: Vec<f32>,
+        batch: usize,
+    ) -> Self {
         let drawing = match &spec.kind {
             NetKind::Map { shape, coordinates } => {
                 let side = shape.map_side();
@@ -161,10 +165,12 @@ impl TrainNet {
     /// of its own are learned, from zero.
     pub fn reading(parts: &NetParts, members: Vec<u32>, batch: usize) -> Option<Self> {
         let map = parts.map.as_ref().filter(|map| map.shape.untied)?;
-        let mut net = Self::new(NetSpec::of(parts), members, parts.dense.first()?.bias.len(), batch, 0);
+        let spec = NetSpec::of(parts);
+        let layout = ParameterLayout::new(&spec, parts.dense.first()?.bias.len());
+        let blank = vec![0.0; layout.count()];
+        let mut net = Self::new(spec, members, layout, blank, batch);
         let layers = parts.dense.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
         let convolutions = &map.parameters[..map.shape.convolution_parameters()];
-        net.parameters.fill(0.0);
         for (slot, number) in net.parameters.iter_mut().zip(layers.chain(convolutions)) {
             *slot = *number;
         }
@@ -229,8 +235,8 @@ impl TrainNet {
             let range = self.layout.offsets[layer]..self.layout.offsets[layer + 1];
             let (weights, bias) = self.parameters[range].split_at(size * next);
             rows::forward(out, weights, bias, &before[layer], poses, size);
-            if rectified {
-                out.iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { *x * LEAK });
+            for row in out.chunks_exact_mut(next) {
+                row[..rectified].iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { *x * LEAK });
             }
         }
         if let Some((drawing, _)) = &mut self.drawing {

@@ -36,7 +36,13 @@ pub fn problem<'a>(poses: &'a FacePoses<'a>, nets: &[NetParts]) -> Problem<'a> {
         vertex_total: count,
         face_total: 0,
     };
-    Problem { poses, base: members.iter().map(|v| rest[*v as usize]).collect(), members, loss }
+    Problem {
+        poses,
+        base: members.iter().map(|v| rest[*v as usize]).collect(),
+        members,
+        loss,
+        start: Vec::new(),
+    }
 }
 
 /// Networks that draw offsets and, with the same features, normals: three channels after three.

@@ -47,9 +47,10 @@ impl ParameterLayout {
         self.sizes.len() - 1
     }
 
-    /// Whether a rectifier follows a dense layer.
-    pub fn rectified(&self, layer: usize) -> bool {
-        self.shape.is_some() || layer + 1 < self.layers()
+    /// How many of a dense layer's outputs a rectifier follows: not the numbers that all pixels read, nor offsets.
+    pub fn rectified(&self, layer: usize) -> usize {
+        let image = || self.shape.map_or(0, |shape| shape.first_image());
+        if layer + 1 < self.layers() { self.sizes[layer + 1] } else { image() }
     }
 
     /// Numbers of all parameters.
@@ -62,8 +63,8 @@ impl ParameterLayout {
         self.offsets[self.layers()]
     }
 
-    /// Weights uniform in the bounds of He et al. 2015 for leaky rectifiers, biases zero, the last layer
-    /// ten times smaller: the twin starts near the rest pose.
+    /// Weights uniform in the bounds of He et al. 2015 for leaky rectifiers, biases zero, what no rectifier
+    /// follows ten times smaller: the twin starts near the rest pose.
     pub fn initial(&self, seed: u64) -> Vec<f32> {
         let mut random = Random::new(seed);
         let mut parameters = Vec::with_capacity(self.count());
@@ -74,8 +75,11 @@ impl ParameterLayout {
                 parameters.extend(std::iter::repeat_n(0.0, bias));
             };
         for (layer, pair) in self.sizes.windows(2).enumerate() {
-            let limit = bound(pair[0]) * if self.rectified(layer) { 1.0 } else { 0.1 };
+            let limit = bound(pair[0]);
+            let start = parameters.len();
             add(&mut parameters, &mut random, pair[0] * pair[1], pair[1], limit);
+            let straight = start + pair[0] * self.rectified(layer)..start + pair[0] * pair[1];
+            parameters[straight].iter_mut().for_each(|weight| *weight *= 0.1);
         }
         if let Some(shape) = &self.shape {
             for convolution in 0..shape.convolutions() {
@@ -109,7 +113,8 @@ impl ParameterLayout {
         let scaled = |numbers: &[f32], factor: f32| numbers.iter().map(|n| n * factor).collect::<Vec<f32>>();
         let dense = (0..self.layers()).map(|layer| {
             let (weights, bias) = self.dense(layer, parameters);
-            let factor = if self.rectified(layer) { 1.0 } else { unit };
+            let offsets = self.shape.is_none() && layer + 1 == self.layers();
+            let factor = if offsets { unit } else { 1.0 };
             DenseParts { weights: scaled(weights, factor), bias: scaled(bias, factor) }
         });
         let map = match &spec.kind {

@@ -1,12 +1,12 @@
 //! What is decided before networks are trained, and what becomes of them afterwards.
 
 use super::balance::{Balance, landmarks};
+use super::components::ways;
 use super::coordinates::{Layout, layout};
 use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
 use super::pixels::own_pixels;
-use super::rank::ways;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::train::NetState;
@@ -27,6 +27,8 @@ const MOST_DOUBLINGS: usize = 3;
 const LEAST_WAY: f64 = 1e-3;
 /// Regions are where most is to be said: so many times as many numbers that all pixels read.
 const REGION_COMMON: usize = 2;
+/// Poses that networks begin from.
+const START_POSES: usize = 400;
 /// Poses by which the size of offsets is measured.
 const MOST_POSES: usize = 200;
 
@@ -46,6 +48,8 @@ pub struct Plan {
     pub validation: Vec<usize>,
     /// The vertices that the bins are made by.
     pub landmarks: Vec<u32>,
+    /// Poses to learn from, spread evenly, that networks begin from.
+    start: Vec<usize>,
     uvs: Vec<Vec2>,
     faces: Vec<[u32; 4]>,
     counted: usize,
@@ -108,8 +112,21 @@ impl Plan {
         let landmarks = landmarks(poses, &candidates, settings.landmarks);
         let (training, validation) = split(poses.len(), settings);
         let balance = Balance::new(poses, &training, &landmarks, settings.bins);
+        let start = spread(&training, START_POSES);
         let counted = candidates.len();
-        Ok(Self { segments, rigid, bodies, coarse, balance, validation, landmarks, uvs, faces, counted })
+        Ok(Self {
+            segments,
+            rigid,
+            bodies,
+            coarse,
+            balance,
+            validation,
+            landmarks,
+            start,
+            uvs,
+            faces,
+            counted,
+        })
     }
 
     /// Takes over the coarse networks and rigid segments of a twin of the same mesh, so that nothing but regions
@@ -231,7 +248,7 @@ impl Plan {
             vertex_total: self.counted,
             face_total: self.faces.len(),
         };
-        Problem { poses, members, base: Vec::new(), loss }
+        Problem { poses, members, base: Vec::new(), loss, start: self.start.clone() }
     }
 
     /// Puts the trained networks together.
@@ -291,7 +308,7 @@ pub fn coarse_problem_of<'a>(
     let counted: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
     let loss = Loss { vertex_total: counted.len(), face_total: faces.len(), faces, counted, normal_weight };
     let members = (0..moved.len() as u32).collect();
-    (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss }, specs)
+    (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss, start: Vec::new() }, specs)
 }
 
 /// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work, and grows out of a
@@ -351,6 +368,12 @@ fn offset_size(poses: &FacePoses<'_>, vertices: &[u32], base: Option<&[Vec3]>) -
     }
     let count = (3 * chosen.len() * vertices.len()).max(1) as f64;
     ((sum / count).sqrt() as f32).max(1e-3)
+}
+
+/// At most `most` of some poses, spread evenly.
+fn spread(poses: &[u32], most: usize) -> Vec<usize> {
+    let count = poses.len().min(most);
+    (0..count).map(|i| poses[i * poses.len() / count] as usize).collect()
 }
 
 /// Training and validation poses, drawn by the seed.

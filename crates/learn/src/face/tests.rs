@@ -140,11 +140,15 @@ mod training {
         };
         for (layer, size) in sizes.iter().enumerate() {
             let (weights, bias) = (take(x.len() * size), take(*size));
-            let last = spec.kind == NetKind::Dense && layer + 1 == sizes.len();
+            let straight = match &spec.kind {
+                _ if layer + 1 < sizes.len() => usize::MAX,
+                NetKind::Map { shape, .. } => shape.first_image(),
+                NetKind::Dense => 0,
+            };
             let unit = |row: usize| {
                 let own = &weights[row * x.len()..(row + 1) * x.len()];
                 let sum = bias[row] + own.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>();
-                if last { sum } else { leak(sum) }
+                if row >= straight { sum } else { leak(sum) }
             };
             x = (0..*size).map(unit).collect();
         }

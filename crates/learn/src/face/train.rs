@@ -172,8 +172,3 @@ impl Device {
         }
     }
 }
-
-/// The seed of one network among those of a stage.
-pub(super) fn seed_of(seed: u64, net: usize) -> u64 {
-    seed.wrapping_mul(0x9e37_79b9).wrapping_add(net as u64 + 1)
-}

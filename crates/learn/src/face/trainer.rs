@@ -5,7 +5,9 @@
 
 use super::loss::{Cost, Loss};
 use super::net::{NetHarvest, NetSpec, PoseTape, TrainNet};
-use super::train::{NetState, Train, seed_of};
+use super::parameters::ParameterLayout;
+use super::start::first_parameters;
+use super::train::{NetState, Train};
 use super::update::Step;
 use super::{FaceLearnError, FacePoses};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -24,11 +26,13 @@ pub struct Problem<'a> {
     pub base: Vec<Vec3>,
     /// What counts, by numbers into `members`.
     pub loss: Loss,
+    /// Poses that the networks begin from; none: as they are drawn by lot.
+    pub start: Vec<usize>,
 }
 
 impl Problem<'_> {
     /// For every vertex of the mesh its number among the members.
-    fn locals(&self) -> Vec<u32> {
+    pub(super) fn locals(&self) -> Vec<u32> {
         let mut local = vec![u32::MAX; self.poses.mesh.vertex_count()];
         for (index, vertex) in (0u32..).zip(&self.members) {
             local[*vertex as usize] = index;
@@ -36,7 +40,7 @@ impl Problem<'_> {
         local
     }
 
-    fn base_of(&self, pose: usize) -> &[Vec3] {
+    pub(super) fn base_of(&self, pose: usize) -> &[Vec3] {
         let count = self.members.len();
         if self.base.len() == count { &self.base } else { &self.base[pose * count..(pose + 1) * count] }
     }
@@ -103,11 +107,13 @@ impl<'a> Trainer<'a> {
         threads: usize,
     ) -> Result<Self, FaceLearnError> {
         let local = problem.locals();
-        let mut nets = Vec::with_capacity(specs.len());
-        for (index, spec) in specs.into_iter().enumerate() {
+        let layouts: Vec<ParameterLayout> = specs.iter().map(|s| ParameterLayout::new(s, hidden)).collect();
+        let first = first_parameters(&problem, &specs, &layouts, seed);
+        let net = |((spec, layout), parameters): ((NetSpec, ParameterLayout), Vec<f32>)| {
             let members = spec.vertices.iter().map(|v| local[*v as usize]).collect();
-            nets.push(TrainNet::new(spec, members, hidden, batch, seed_of(seed, index)));
-        }
+            TrainNet::new(spec, members, layout, parameters, batch)
+        };
+        let nets = specs.into_iter().zip(layouts).zip(first).map(net).collect();
         Self::with_nets(problem, nets, batch, threads)
     }
 

@@ -16,6 +16,12 @@ pub const LANES: usize = 8;
 /// Numbers a panel and column.
 pub const NUMBERS: usize = 3 * LANES;
 
+/// Which lane of its panel a vertex is in: when eight places are turned into triples, x is where it belongs, and y and
+/// z are a turn of the register away.
+pub const fn lane_of(vertex: usize) -> usize {
+    3 * vertex % LANES
+}
+
 /// How the weights of a decoder are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -50,6 +56,8 @@ enum Run {
     Whole,
     /// The first four, and the last four.
     Halves,
+    /// Two by two.
+    Pairs,
     /// None need to.
     Single,
 }
@@ -65,7 +73,7 @@ pub struct Decoder {
     starts: Vec<usize>,
     /// Places in the bone's frame without any coefficient, `[panels · NUMBERS]`.
     bias: Vec<f32>,
-    /// Where the vertices of a panel go, `[panels · LANES]`.
+    /// Where the vertices of a panel's lanes go, `[panels · LANES]`.
     targets: Vec<u32>,
     /// How the places of a panel follow each other, `[panels]`.
     runs: Vec<Run>,
@@ -130,8 +138,8 @@ impl Decoder {
         let mut bias = vec![0.0f32; panels * NUMBERS];
         let mut slots = vec![0; panels * LANES];
         for (slot, &place) in order.iter().enumerate() {
-            slots[slot] = targets[place];
-            let (panel, lane) = (slot / LANES, slot % LANES);
+            let (panel, lane) = (slot / LANES, lane_of(slot % LANES));
+            slots[panel * LANES + lane] = targets[place];
             for axis in 0..3 {
                 bias[panel * NUMBERS + axis * LANES + lane] = places[place][axis];
                 for column in 0..starts[panel + 1] - starts[panel] {
@@ -234,22 +242,26 @@ fn batches(starts: &[usize]) -> Vec<Range<usize>> {
 }
 
 /// Which vertex sits in which slot: whole panels of eight neighbouring targets first, as a straight store
-/// costs a third of eight single ones, then panels of two times four, then the rest. The last panel is filled up with
-/// its last vertex, which is then written more than once, with the same place: no lane needs a question.
+/// costs a third of eight single ones, then panels of two times four, of four times two, then the rest. The last panel
+/// is filled up with its last vertex, which is then written more than once, with the same place: no lane needs a question.
 fn arrange(targets: &[u32]) -> (Vec<usize>, Vec<Run>) {
     let mut sorted: Vec<usize> = (0..targets.len()).collect();
     sorted.sort_unstable_by_key(|place| targets[*place]);
-    let (mut order, rest) = neighbours(targets, &sorted, LANES);
-    let mut runs = vec![Run::Whole; order.len() / LANES];
-    let (mut halves, mut rest) = neighbours(targets, &rest, LANES / 2);
-    // One half without another is single vertices.
-    rest.extend(halves.drain(halves.len() / LANES * LANES..));
-    runs.resize(runs.len() + halves.len() / LANES, Run::Halves);
-    if let Some(&last) = rest.last() {
-        rest.resize(rest.len().next_multiple_of(LANES), last);
+    let (mut order, mut runs) = (Vec::new(), Vec::new());
+    for (run, length) in [(Run::Whole, LANES), (Run::Halves, LANES / 2), (Run::Pairs, 2)] {
+        let (mut found, mut rest) = neighbours(targets, &sorted, length);
+        // Runs that fill no panel are looked at once more for shorter ones.
+        rest.extend(found.drain(found.len() / LANES * LANES..));
+        rest.sort_unstable_by_key(|place| targets[*place]);
+        runs.resize(runs.len() + found.len() / LANES, run);
+        order.extend(found);
+        sorted = rest;
     }
-    runs.resize(runs.len() + rest.len() / LANES, Run::Single);
-    order.extend(halves.into_iter().chain(rest));
+    if let Some(&last) = sorted.last() {
+        sorted.resize(sorted.len().next_multiple_of(LANES), last);
+    }
+    runs.resize(runs.len() + sorted.len() / LANES, Run::Single);
+    order.extend(sorted);
     (order, runs)
 }
 

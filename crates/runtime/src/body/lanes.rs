@@ -52,6 +52,20 @@ pub fn triples([x, y, z]: [__m256; 3]) -> [__m256; 3] {
     ]
 }
 
+/// [`triples`] of rows whose lanes hold every third: 0, 3, 6, 1, 4, 7, 2, 5. No lane of x has to move, and y and z turn
+/// as a whole; the rest is choices, which any unit makes, while there are few that move lanes.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn triples_of_thirds([x, y, z]: [__m256; 3]) -> [__m256; 3] {
+    let y = _mm256_permutevar8x32_ps(y, _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+    let z = _mm256_permutevar8x32_ps(z, _mm256_setr_epi32(6, 7, 0, 1, 2, 3, 4, 5));
+    let choose = |a, b, c| {
+        let both = _mm256_blend_ps::<0b1001_0010>(a, b);
+        _mm256_blend_ps::<0b0010_0100>(both, c)
+    };
+    [choose(x, y, z), choose(z, x, y), choose(y, z, x)]
+}
+
 /// Writes eight triples one after another.
 ///
 /// # Safety
@@ -82,6 +96,29 @@ pub unsafe fn store_halves(to: [*mut Vec3; 2], triples: [__m256; 3]) {
         _mm_storeu_ps(first.add(8), _mm256_castps256_ps128(triples[1]));
         _mm_storeu_ps(second, _mm256_extractf128_ps::<1>(triples[1]));
         _mm256_storeu_ps(second.add(4), triples[2]);
+    }
+}
+
+/// Writes eight triples two by two.
+///
+/// # Safety
+/// Two places can be written at each of `to`.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn store_pairs(to: [*mut Vec3; 4], triples: [__m256; 3]) {
+    let halves = |eight: __m256| (_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let [(a, b), (c, d), (e, f)] = triples.map(halves);
+    // SAFETY: promised by the caller; a `Vec3` is three numbers without gaps.
+    unsafe {
+        let [first, second, third, fourth] = to.map(|to| to.cast::<f32>());
+        _mm_storeu_ps(first, a);
+        _mm_storel_pd(first.add(4).cast(), _mm_castps_pd(b));
+        _mm_storeh_pd(second.cast(), _mm_castps_pd(b));
+        _mm_storeu_ps(second.add(2), c);
+        _mm_storeu_ps(third, d);
+        _mm_storel_pd(third.add(4).cast(), _mm_castps_pd(e));
+        _mm_storeh_pd(fourth.cast(), _mm_castps_pd(e));
+        _mm_storeu_ps(fourth.add(2), f);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A twin of random weights: every path against the reference, damaged files, bad poses.
 
-use super::file::{FileError, parse, to_bytes};
+use super::file::{FileError, VERSION, parse, to_bytes};
 use super::*;
 use crate::dense::Kernel;
 use crate::workers::Workers;
@@ -269,7 +269,7 @@ fn other_versions_and_methods_are_named() {
         parse(&changed).expect_err("must not load")
     };
     assert!(matches!(
-        replace("\"understudy\":\"2\"", "\"understudy\":\"9\""),
+        replace(&format!("\"understudy\":\"{VERSION}\""), "\"understudy\":\"9\""),
         FileError::Version { found: 9 }
     ));
     assert!(matches!(replace("\"method\":\"body\"", "\"method\":\"face\""), FileError::Kind(_)));

@@ -35,7 +35,8 @@ pub struct DrawingShape {
     #[serde(default)]
     pub untied: bool,
     /// Dense numbers that every pixel of the map reads besides its features, with weights of its own: large
-    /// motions need not be told by convolutions. The paper has none.
+    /// motions need not be told by convolutions. No rectifier follows them: they are to be the principal
+    /// components of what the vertices do, or a turn of these. The paper has none.
     #[serde(default)]
     pub common: usize,
 }
@@ -339,9 +340,6 @@ impl Drawing {
         let features = images.layers.last().expect("there are images");
         let last = slopes.layers.last_mut().expect("as many slopes");
         self.point.backward(kernel, &self.seen, self.slope, features, by_map, last, &mut slopes.common);
-        for (slope, number) in slopes.common.iter_mut().zip(&images.common) {
-            *slope *= if *number > 0.0 { 1.0 } else { self.slope };
-        }
         for (index, stage) in self.stages.iter().enumerate().rev() {
             let (before, after) = slopes.layers.split_at_mut(index + 1);
             let (stencil, places) = &stage.backward;

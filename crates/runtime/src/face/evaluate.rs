@@ -248,9 +248,7 @@ impl Share {
             let (mut read, mut write) = (front, back);
             for (layer, dense) in net.layers.iter().enumerate() {
                 dense.apply(kernel, read, write);
-                if net.map.is_some() || layer + 1 < net.layers.len() {
-                    write[..dense.rows()].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
-                }
+                write[..parts.rectified(layer)].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
                 std::mem::swap(&mut read, &mut write);
             }
             let range = first..first + parts.vertices.len();

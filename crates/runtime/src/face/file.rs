@@ -25,6 +25,8 @@ pub type FileError = crate::container::FileError<FaceError>;
 
 /// The name of the method in the file.
 pub const METHOD: &str = "face";
+/// The first version in which no rectifier follows the numbers that all pixels read.
+const LEAST_COMMON: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -174,6 +176,9 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         let name = format!("net.{index}");
         let map = match net.map {
             None => None,
+            Some(shape) if shape.common > 0 && file.version < LEAST_COMMON => {
+                return Err(FileError::Old { found: file.version, least: LEAST_COMMON });
+            }
             Some(shape) => {
                 let places = file.places(&format!("{name}.coordinates"))?;
                 let coordinates: Vec<Vec2> = places.chunks_exact(2).map(Vec2::from_slice).collect();

@@ -49,8 +49,8 @@ struct Chain {
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Tanh,
-    /// After the last layer too?
-    Leaky(bool),
+    /// Going forward, after so many numbers of the last layer too.
+    Leaky(usize),
 }
 
 impl Chain {
@@ -83,10 +83,10 @@ impl Chain {
         for (index, layer) in layers.iter().enumerate() {
             let (before, after) = self.outputs.split_at_mut(index + 1);
             layer.apply(kernel, &before[index], &mut after[0]);
-            let last = index + 1 == layers.len();
             // tanh is part of the packed layer.
-            if between == Between::Leaky(true) || (between == Between::Leaky(false) && !last) {
-                after[0].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
+            if let Between::Leaky(of_last) = between {
+                let count = if index + 1 == layers.len() { of_last } else { layer.rows() };
+                after[0][..count].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
             }
         }
     }
@@ -186,7 +186,8 @@ impl FaceTwin {
         let kernel = space.kernel;
         for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
             see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut tape.dense.outputs[0]);
-            tape.dense.forward(kernel, &net.layers, Between::Leaky(net.map.is_some()));
+            let of_last = parts.rectified(net.layers.len() - 1);
+            tape.dense.forward(kernel, &net.layers, Between::Leaky(of_last));
             let last = tape.dense.outputs.last().expect("inputs at least");
             match (&net.map, &mut tape.drawing) {
                 (Some((drawing, looks)), Some(pass)) => {
@@ -279,7 +280,7 @@ impl FaceTwin {
                     }
                 }
             }
-            tape.dense.backward(kernel, Between::Leaky(net.map.is_some()));
+            tape.dense.backward(kernel, Between::Leaky(0));
             spread(&tape.dense.slopes[0], &parts.inputs, &parts.scale, by_controls);
         }
         Ok(())

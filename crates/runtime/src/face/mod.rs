@@ -165,10 +165,22 @@ pub struct NetParts {
     pub mean: Vec<f32>,
     /// Then multiplied.
     pub scale: Vec<f32>,
-    /// Leaky rectifiers after all, but not after the last one of a network without a map.
+    /// The dense layers; see [`NetParts::rectified`] for what stands between them.
     pub dense: Vec<DenseParts>,
     /// The map that the dense layers begin; `None`: the last layer gives three numbers a vertex.
     pub map: Option<MapParts>,
+}
+
+impl NetParts {
+    /// How many of a dense layer's outputs a leaky rectifier follows: all of them, but not the numbers that all
+    /// pixels of a map read, nor three numbers a vertex.
+    pub fn rectified(&self, layer: usize) -> usize {
+        match &self.map {
+            _ if layer + 1 < self.dense.len() => self.dense[layer].bias.len(),
+            Some(map) => map.shape.first_image(),
+            None => 0,
+        }
+    }
 }
 
 /// A segment that moves rigidly with some vertices of others.

@@ -115,11 +115,12 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
 }
 
 /// The whole map, pixel by pixel, with a real upsampling: `[row][column][channel]`.
-fn slow_map(shape: &DrawingShape, parameters: &[f32], first: &[f64]) -> Vec<f64> {
-    let (first, common) = first.split_at(shape.first_image());
-    let (mut side, mut channels, mut image) = (shape.side, shape.channels, first.to_vec());
-    let mut rest: Vec<f64> = parameters.iter().map(|p| f64::from(*p)).collect();
+fn slow_map(shape: &DrawingShape, parameters: &[f32], numbers: &[f64]) -> Vec<f64> {
     let leak = |x: f64| if x > 0.0 { x } else { x * f64::from(LEAK) };
+    let (first, common) = numbers.split_at(shape.first_image());
+    let (mut side, mut channels) = (shape.side, shape.channels);
+    let mut image: Vec<f64> = first.iter().map(|x| leak(*x)).collect();
+    let mut rest: Vec<f64> = parameters.iter().map(|p| f64::from(*p)).collect();
     for convolution in 0..=shape.doublings {
         if convolution < shape.doublings {
             let mut large = vec![0.0; 4 * image.len()];
@@ -188,7 +189,7 @@ fn slow(parts: &FaceParts, controls: &[f64]) -> Vec<DVec3> {
     let rest: Vec<DVec3> = parts.mesh.positions().iter().map(|p| p.as_dvec3()).collect();
     let mut out = rest.clone();
     for net in &parts.nets {
-        let last = if net.map.is_some() { usize::MAX } else { net.dense.len() - 1 };
+        let last = net.dense.len() - 1;
         let leak = |layer: usize, x: f64| if x > 0.0 || layer == last { x } else { x * f64::from(LEAK) };
         let numbers = run(&net.dense, inputs(&net.inputs, &net.mean, &net.scale), &leak);
         let map = net.map.as_ref().map(|map| (map, slow_map(&map.shape, &map.parameters, &numbers)));
@@ -340,6 +341,16 @@ fn save_load_save_is_the_identity() {
         assert_eq!(to_bytes(twin.parts(), precision).expect("a valid twin"), bytes);
         assert_eq!((twin.header(), twin.precision()), (&parts.header, precision));
     }
+}
+
+#[test]
+fn twins_from_before_common_numbers_lost_their_rectifier_are_refused() {
+    let bytes = to_bytes(&random_face(6, 3), Precision::Half).expect("a valid twin");
+    let version = format!("\"understudy\":\"{}\"", crate::container::VERSION);
+    let place = bytes.windows(version.len()).position(|w| w == version.as_bytes()).expect("is in the header");
+    let mut old = bytes.clone();
+    old[place + version.len() - 2] = b'2';
+    assert!(matches!(parse(&old).expect_err("must not load"), FileError::Old { found: 2, least: 3 }));
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(super) struct GroupTape<B: Backend> {
     rows: Vec<Tensor<B, 3>>,
     /// Where the rectifiers of dense layers were below zero.
     below: Vec<Option<Tensor<B, 3, Bool>>>,
+    /// The same of the first image.
+    image_below: Option<Tensor<B, 3, Bool>>,
     stages: Vec<StageTape<B>>,
     /// The last image, `[networks, poses, pixels, hidden]`, and what all pixels read, `[networks, poses,
     /// common]`, where there is something.
@@ -179,8 +181,14 @@ impl<B: Backend> Group<B> {
         let n = self.nets.len();
         let count = poses.dims()[0];
         let layers = self.sizes.len() - 1;
-        let mut tape =
-            GroupTape { poses: count, rows: Vec::new(), below: Vec::new(), stages: Vec::new(), read: None };
+        let mut tape = GroupTape {
+            poses: count,
+            rows: Vec::new(),
+            below: Vec::new(),
+            image_below: None,
+            stages: Vec::new(),
+            read: None,
+        };
         let mut rows = self.inputs.clone().select(0, poses).swap_dims(0, 1);
         for layer in 0..layers {
             let (size, next) = (self.sizes[layer], self.sizes[layer + 1]);
@@ -188,7 +196,7 @@ impl<B: Backend> Group<B> {
             let sums = rows.clone().matmul(weights.swap_dims(1, 2))
                 + self.array(parameters, 2 * layer + 1, [n, 1, next]);
             tape.rows.push(rows);
-            if self.shape.is_some() || layer + 1 < layers {
+            if layer + 1 < layers {
                 let (rectified, below) = rectify(sums);
                 tape.below.push(Some(below));
                 rows = rectified;
@@ -204,6 +212,9 @@ impl<B: Backend> Group<B> {
         };
         let common = (shape.common > 0).then(|| rows.clone().narrow(2, shape.first_image(), shape.common));
         let image = if shape.common > 0 { rows.narrow(2, 0, shape.first_image()) } else { rows };
+        // No rectifier follows what all pixels read.
+        let (image, below) = rectify(image);
+        tape.image_below = Some(below);
         let mut image = image.reshape([n, count, shape.side * shape.side, shape.channels]);
         for (index, stage) in self.stages.iter().enumerate() {
             let slot = 2 * (layers + index);
@@ -247,8 +258,8 @@ impl<B: Backend> Group<B> {
             let size = x.shape().num_elements();
             x.reshape([size])
         };
-        let mut rows = match (&self.shape, tape.read) {
-            (Some(shape), Some(read)) => {
+        let mut rows = match (&self.shape, tape.read.zip(tape.image_below)) {
+            (Some(shape), Some((read, below))) => {
                 let mut by_map = slopes;
                 if shape.outputs > 3 {
                     // Channels of normals are not trained.
@@ -264,7 +275,7 @@ impl<B: Backend> Group<B> {
                     out.extend([by.bias, by.kernel]);
                     image = by.image;
                 }
-                let image = image.reshape([n, count, shape.first_image()]);
+                let image = unrectify(image.reshape([n, count, shape.first_image()]), below);
                 match common {
                     Some(common) => Tensor::cat(vec![image, common], 2),
                     None => image,

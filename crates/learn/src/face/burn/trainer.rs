@@ -5,7 +5,8 @@ use super::super::FaceLearnError;
 use super::super::loss::Cost;
 use super::super::net::{NetKind, NetSpec, TrainNet};
 use super::super::parameters::ParameterLayout;
-use super::super::train::{NetState, Train, seed_of};
+use super::super::start::first_parameters;
+use super::super::train::{NetState, Train};
 use super::super::trainer::Problem;
 use super::super::update::{BETA_1, BETA_2, EPSILON, Step};
 use super::group::{Group, GroupTape, sort};
@@ -99,8 +100,11 @@ impl<'a, B: Backend> BurnTrainer<'a, B> {
         let base = pose_rows(problem.base.len() / members.max(1), &|row, member| {
             problem.base[row * members + member]
         });
-        let multiply_adds =
-            specs.iter().map(|spec| TrainNet::new(spec.clone(), Vec::new(), hidden, 1, 0).work()).sum();
+        let work = |(spec, layout): (&NetSpec, &ParameterLayout)| {
+            TrainNet::new(spec.clone(), Vec::new(), layout.clone(), vec![0.0; layout.count()], 1).work()
+        };
+        let multiply_adds = specs.iter().zip(&layouts).map(work).sum();
+        let first = first_parameters(&problem, &specs, &layouts, seed);
         let blank = Tensor::zeros([parameter_count], &device);
         let state = State {
             parameters: blank.clone(),
@@ -127,8 +131,7 @@ impl<'a, B: Backend> BurnTrainer<'a, B> {
             state: Mutex::new(state),
             device,
         };
-        let initial = trainer.layouts.iter().enumerate().map(|(net, l)| l.initial(seed_of(seed, net)));
-        let initial = trainer.pack(&initial.collect::<Vec<_>>());
+        let initial = trainer.pack(&first);
         let mut state = trainer.lock();
         (state.parameters, state.best) = (initial.clone(), initial);
         drop(state);

@@ -1,7 +1,7 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
-use super::super::lanes::{Eight, scatter, store, store_halves, triples};
-use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights};
+use super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
+use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights, lane_of};
 use std::arch::asm;
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
@@ -206,8 +206,9 @@ impl Panel<'_> {
         // SAFETY: the poses and their targets are there to be written.
         unsafe {
             match self.run {
-                Run::Whole => ask(later, &[*self.targets, *self.targets.add(LANES - 1)]),
-                Run::Halves => ask(later, &[0, 3, 4, 7].map(|lane| *self.targets.add(lane))),
+                Run::Whole => ask(later, &[0, 7].map(|vertex| *self.targets.add(lane_of(vertex)))),
+                Run::Halves => ask(later, &[0, 3, 4, 7].map(|vertex| *self.targets.add(lane_of(vertex)))),
+                Run::Pairs => ask(later, &[0, 2, 4, 6].map(|vertex| *self.targets.add(lane_of(vertex)))),
                 Run::Single => ask(later, &*self.targets.cast::<[u32; LANES]>()),
             }
         }
@@ -255,7 +256,7 @@ impl Panel<'_> {
             let to = self.out.add(*self.targets as usize);
             let one = |(pose, local): (usize, [__m256; 3])| {
                 let places = carry(self.coefficients.frames.get_unchecked(pose), local);
-                store(to.add(pose * self.out_stride), triples(places));
+                store(to.add(pose * self.out_stride), triples_of_thirds(places));
             };
             one(a);
             one(b);
@@ -273,10 +274,16 @@ impl Panel<'_> {
             let places = carry(self.coefficients.frames.get_unchecked(pose), local);
             let out = self.out.add(pose * self.out_stride);
             match self.run {
-                Run::Whole => store(out.add(*self.targets as usize), triples(places)),
+                Run::Whole => store(out.add(*self.targets as usize), triples_of_thirds(places)),
                 Run::Halves => {
-                    let halves = [0, LANES / 2].map(|lane| out.add(*self.targets.add(lane) as usize));
-                    store_halves(halves, triples(places));
+                    let halves =
+                        [0, LANES / 2].map(|vertex| out.add(*self.targets.add(lane_of(vertex)) as usize));
+                    store_halves(halves, triples_of_thirds(places));
+                }
+                Run::Pairs => {
+                    let pairs =
+                        [0, 2, 4, 6].map(|vertex| out.add(*self.targets.add(lane_of(vertex)) as usize));
+                    store_pairs(pairs, triples_of_thirds(places));
                 }
                 Run::Single => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
             }
