@@ -9,8 +9,8 @@
 pub mod balance;
 #[cfg(feature = "burn")]
 pub mod burn;
-pub mod components;
-mod coordinates;
+mod components;
+pub mod coordinates;
 pub mod frame;
 pub mod inputs;
 pub mod loss;

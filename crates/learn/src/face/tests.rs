@@ -231,6 +231,11 @@ mod training {
             let problem = plan.coarse_problem(&poses, &settings);
             let (members, loss) = (problem.members.clone(), problem.loss.clone());
             let trainer = Trainer::new(problem, specs.clone(), 6, 3, 5, 2).expect("threads start");
+            // Away from the start: it is the mean of the poses, and what never moves is at the kink of its loss there.
+            let mut state = trainer.state();
+            let mut random = Random::new(9);
+            state[0][0].iter_mut().for_each(|p| *p += random.uniform(-0.05, 0.05));
+            assert!(trainer.set_state(&state));
             let batch = [1, 4, 7];
             // Almost no step: parameters stay, and the first moment is a tenth of the gradient.
             let before = trainer.step(&batch, 1, 1e-30);
