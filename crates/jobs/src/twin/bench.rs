@@ -15,7 +15,7 @@ use std::time::Instant;
 use understudy_core::{Affine3A, Controls, Random, Vec3};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::body::{BLOCK, BodyParts, BodyTwin, GroupParts, LayerParts, Workspace};
-use understudy_runtime::dense::{Activation, Kernel, Layer, PANEL, Precision};
+use understudy_runtime::dense::{Activation, Kernel, Layer, Precision};
 use understudy_runtime::workers::Workers;
 
 /// What to time.
@@ -316,7 +316,7 @@ fn crowd_product_gflops(twin: &BodyTwin) -> f64 {
     let stride = |size: usize| (size.div_ceil(16) | 1) * 16;
     let widest = layers.iter().map(|l| stride(l.padded_rows().max(l.columns()))).max().unwrap_or(0);
     let (x, mut y) = (vec![0.1; BLOCK * widest], vec![0.0; BLOCK * widest]);
-    let mut panel = vec![0.0; widest * PANEL];
+    let mut panel = vec![0.0; layers.iter().map(Layer::working_size).max().unwrap_or(0)];
     let mut run = |_| {
         for first in (0..crowd).step_by(BLOCK) {
             for layer in &layers {
@@ -354,7 +354,8 @@ fn peak_gflops() -> f64 {
         let layer =
             Layer::pack(&vec![0.01; 128 * 128], &vec![0.0; 128], 128, Activation::None, Precision::Single)
                 .expect("finite weights");
-        let (x, mut y, mut panel) = (vec![0.1; 48 * 128], vec![0.0; 48 * 128], vec![0.0; 128 * PANEL]);
+        let (x, mut y) = (vec![0.1; 48 * 128], vec![0.0; 48 * 128]);
+        let mut panel = vec![0.0; layer.working_size()];
         let kernel = Kernel::detect();
         let run = time(200, |_| layer.apply_batch(kernel, 48, &x, 128, &mut y, 128, &mut panel));
         2.0 * 128.0 * 128.0 * 48.0 / (run * 1e6)

@@ -5,16 +5,15 @@ use super::see::crowd::{Bones, Lanes, Rows};
 use super::see::{Pose, see};
 use super::stitch::Needle;
 use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
-use crate::dense::{Kernel, PANEL};
+use crate::dense::{Kernel, Layer};
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use understudy_core::{Affine3A, Vec3, Vec3A};
 
-/// Poses of a crowd that go through a network together: whole tiles of six and of four, small enough that
-/// inputs and outputs of a layer stay in the second-level cache, large enough that widening weights of 16 bits
-/// is a small part of the work.
-pub const BLOCK: usize = 132;
+/// Poses of a crowd that go through a network together: small enough that inputs and outputs of a layer stay in the
+/// second-level cache, large enough that widening weights of 16 bits is a small part of the work.
+pub const BLOCK: usize = 256;
 
 /// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
 pub struct Workspace {
@@ -77,7 +76,7 @@ impl Workspace {
             let widest = members().filter_map(widest).max().max(inputs).unwrap_or(0);
             // An odd number of cache lines: rows of a block must not fall on each other's lines.
             let stride = (widest.div_ceil(16) | 1) * 16;
-            let columns = members().flat_map(|g| &g.layers).map(|l| l.columns() * PANEL).max().unwrap_or(0);
+            let columns = members().flat_map(|g| &g.layers).map(Layer::working_size).max().unwrap_or(0);
             let decoders = members().flat_map(|g| [g.decoder.working_size(), g.ghosts.working_size()]);
             Mutex::new(Chunk {
                 buffers: [vec![0.0; block * stride], vec![0.0; block * stride]],

@@ -137,7 +137,7 @@ mod tests {
             truth.iter_mut().zip(&start).for_each(|(truth, start)| *truth += *start);
             let skin = Skin::new(&base, &rest);
             let carriers: Vec<[f32; 12]> = bones.iter().map(rows).collect();
-            for kernel in [Kernel::REFERENCE, Kernel::detect()] {
+            for kernel in Kernel::all() {
                 // In two shares, as two threads would.
                 let mut out = start.clone();
                 let half = skin.panels() / 2;

@@ -193,14 +193,19 @@ fn every_path_gives_the_same_vertices() {
         let parts = random_twin(seed, with_base, controls);
         let twin = BodyTwin::new(parts.clone(), Precision::Single).expect("a valid twin");
         let mut random = Random::new(seed + 100);
-        let poses = if cfg!(miri) { 3 } else { 100 };
+        let poses = if cfg!(miri) { 3 } else { 270 };
         let bones: Vec<Affine3A> = (0..poses * BONES).map(|_| random_affine(&mut random, 50.0)).collect();
         let values: Vec<f32> = (0..poses * controls).map(|_| random.uniform(-1.0, 1.0)).collect();
         let count = twin.vertex_count();
-        let mut crowd = vec![Vec3::ZERO; poses * count];
-        let mut crowd_space = Workspace::for_crowd(&twin, 3);
-        twin.evaluate_crowd(&bones, &values, &mut crowd_space, Some(&workers), &mut crowd)
-            .expect("valid poses");
+        let crowds: Vec<(Kernel, Vec<Vec3>)> = Kernel::all()
+            .map(|kernel| {
+                let mut crowd = vec![Vec3::ZERO; poses * count];
+                let mut space = Workspace::for_crowd(&twin, 3).with_kernel(kernel);
+                twin.evaluate_crowd(&bones, &values, &mut space, Some(&workers), &mut crowd)
+                    .expect("valid poses");
+                (kernel, crowd)
+            })
+            .collect();
         let mut one_space = Workspace::new(&twin, 1);
         let mut two_space = Workspace::new(&twin, 2);
         let mut reference_space = Workspace::new(&twin, 1).with_kernel(Kernel::REFERENCE);
@@ -214,7 +219,9 @@ fn every_path_gives_the_same_vertices() {
                     assert!(a.distance(*b) < 2e-3, "{what}: {a} {b}");
                 }
             };
-            close("crowd", &crowd[pose * count..(pose + 1) * count]);
+            for (kernel, crowd) in &crowds {
+                close(kernel.name(), &crowd[pose * count..(pose + 1) * count]);
+            }
             for (what, space, workers) in [
                 ("one thread", &mut one_space, None),
                 ("two threads", &mut two_space, Some(&workers)),

@@ -129,14 +129,7 @@ pub unsafe fn apply_batch(
         let weights = unsafe {
             match layer.weights() {
                 Packed::Single(numbers) => numbers.as_ptr().add(first),
-                Packed::Half(bits) => {
-                    for column in 0..columns {
-                        let (low, high) = bits.as_ptr().add(first + column * PANEL).load();
-                        _mm256_storeu_ps(panel.as_mut_ptr().add(column * PANEL), low);
-                        _mm256_storeu_ps(panel.as_mut_ptr().add(column * PANEL + 8), high);
-                    }
-                    panel.as_ptr()
-                }
+                Packed::Half(bits) => unpack(bits.as_ptr().add(first), columns, panel),
             }
         };
         let mut pose = 0;
@@ -160,6 +153,24 @@ pub unsafe fn apply_batch(
             pose += count;
         }
     }
+}
+
+/// Widens some columns of panels into working memory.
+///
+/// # Safety
+/// The machine has AVX2, FMA and F16C; so many columns start at `bits`, and `panel` holds as many.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn unpack(bits: *const u16, columns: usize, panel: &mut [f32]) -> *const f32 {
+    for column in 0..columns {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let (low, high) = bits.add(column * PANEL).load();
+            _mm256_storeu_ps(panel.as_mut_ptr().add(column * PANEL), low);
+            _mm256_storeu_ps(panel.as_mut_ptr().add(column * PANEL + 8), high);
+        }
+    }
+    panel.as_ptr()
 }
 
 /// One panel for `N` poses.

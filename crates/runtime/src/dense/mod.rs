@@ -7,6 +7,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub mod reference;
@@ -161,6 +163,11 @@ impl Layer {
         &self.bias
     }
 
+    /// Numbers of working memory that [`Self::apply_batch`] wants: two panels.
+    pub fn working_size(&self) -> usize {
+        2 * self.columns * PANEL
+    }
+
     /// Bytes of weights and bias.
     pub fn bytes(&self) -> usize {
         let weights = match &self.weights {
@@ -181,7 +188,7 @@ impl Layer {
             // SAFETY: the kernel was chosen because the machine has the instructions, and the slices
             // above have the lengths that the packing was made for.
             #[cfg(target_arch = "x86_64")]
-            Choice::Avx2 => unsafe { avx2::apply(self, x, y) },
+            Choice::Avx2 | Choice::Avx512 => unsafe { avx2::apply(self, x, y) },
             #[cfg(target_arch = "aarch64")]
             Choice::Neon => neon::apply(self, x, y),
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -190,7 +197,7 @@ impl Layer {
     }
 
     /// Many poses. `x`: pose `i` at `i · x_stride`. `y`: pose `i` at `i · y_stride`, padding written too.
-    /// `panel`: working memory of `columns · PANEL`, for weights unpacked once a panel.
+    /// `panel`: working memory of [`Self::working_size`], for weights unpacked once a panel.
     ///
     /// # Panics
     /// When a buffer is too short.
@@ -210,11 +217,14 @@ impl Layer {
         assert!(x_stride >= self.columns && y_stride >= self.bias.len(), "strides hold a pose");
         let x = &x[..(poses - 1) * x_stride + self.columns];
         let y = &mut y[..(poses - 1) * y_stride + self.bias.len()];
-        assert!(panel.len() >= self.columns * PANEL, "working memory holds a panel");
+        assert!(panel.len() >= self.working_size(), "working memory holds as many panels as are unpacked");
         match kernel.0 {
             // SAFETY: as in `apply`.
             #[cfg(target_arch = "x86_64")]
             Choice::Avx2 => unsafe { avx2::apply_batch(self, poses, x, x_stride, y, y_stride, panel) },
+            // SAFETY: as in `apply`.
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx512 => unsafe { avx512::apply_batch(self, poses, x, x_stride, y, y_stride, panel) },
             _ => {
                 for pose in 0..poses {
                     self.apply(kernel, &x[pose * x_stride..], &mut y[pose * y_stride..]);
@@ -233,6 +243,8 @@ enum Choice {
     Reference,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
     #[cfg(target_arch = "aarch64")]
     Neon,
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -244,26 +256,41 @@ impl Kernel {
     pub const REFERENCE: Self = Self(Choice::Reference);
 
     /// The fastest that this machine has.
-    #[allow(unreachable_code, reason = "each target ends at its own kernel")]
     pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("fma")
-            && std::arch::is_x86_feature_detected!("f16c")
-        {
-            return Self(Choice::Avx2);
-        }
-        #[cfg(target_arch = "aarch64")]
-        return Self(Choice::Neon);
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        return Self(Choice::Simd128);
-        Self::REFERENCE
+        Self::all().last().unwrap_or(Self::REFERENCE)
     }
 
-    /// Whether it is the kernel of AVX2, FMA and F16C: other parts then use these instructions too.
+    /// All that this machine has, each faster than the one before: tests run every one of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let fast = {
+            use std::arch::is_x86_feature_detected as has;
+            let avx2 = has!("avx2") && has!("fma") && has!("f16c");
+            [avx2.then_some(Choice::Avx2), (avx2 && has!("avx512f")).then_some(Choice::Avx512)]
+        };
+        #[cfg(target_arch = "aarch64")]
+        let fast = [Some(Choice::Neon)];
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        let fast = [Some(Choice::Simd128)];
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
+        let fast: [Option<Choice>; 0] = [];
+        [Self::REFERENCE].into_iter().chain(fast.into_iter().flatten().map(Self))
+    }
+
+    /// Whether it is the kernel of AVX2, FMA and F16C, or of more: other parts then use these instructions too.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn has_avx2(&self) -> bool {
-        self.0 == Choice::Avx2
+        matches!(self.0, Choice::Avx2 | Choice::Avx512)
+    }
+
+    /// Whether crowds go sixteen lanes at a time.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_avx512(&self) -> bool {
+        self.0 == Choice::Avx512
     }
 
     /// [`tanh::tanh`] of every number, in place.
@@ -271,7 +298,7 @@ impl Kernel {
         match self.0 {
             // SAFETY: the kernel was chosen because the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Choice::Avx2 => unsafe { avx2::tanh_all(numbers) },
+            Choice::Avx2 | Choice::Avx512 => unsafe { avx2::tanh_all(numbers) },
             _ => numbers.iter_mut().for_each(|number| *number = tanh::tanh(*number)),
         }
     }
@@ -282,6 +309,8 @@ impl Kernel {
             Choice::Reference => "reference",
             #[cfg(target_arch = "x86_64")]
             Choice::Avx2 => "AVX2 + FMA + F16C",
+            #[cfg(target_arch = "x86_64")]
+            Choice::Avx512 => "AVX2 + FMA + F16C, AVX-512 for crowds",
             #[cfg(target_arch = "aarch64")]
             Choice::Neon => "NEON",
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -297,6 +326,9 @@ pub fn peak_gflops() -> Option<f64> {
         // SAFETY: the kernel was chosen because the machine has the instructions.
         #[cfg(target_arch = "x86_64")]
         Choice::Avx2 => Some(unsafe { avx2::peak_gflops() }),
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Choice::Avx512 => Some(unsafe { avx2::peak_gflops().max(avx512::peak_gflops()) }),
         _ => None,
     }
 }

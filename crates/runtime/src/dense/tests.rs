@@ -25,7 +25,10 @@ fn tolerance(columns: usize) -> f32 {
 
 #[test]
 fn one_pose_matches_the_reference_at_every_size() {
-    let kernel = Kernel::detect();
+    Kernel::all().for_each(one_pose_matches_the_reference);
+}
+
+fn one_pose_matches_the_reference(kernel: Kernel) {
     for activation in [Activation::None, Activation::Tanh] {
         for precision in [Precision::Half, Precision::Single] {
             for &rows in SIZES {
@@ -51,18 +54,25 @@ fn one_pose_matches_the_reference_at_every_size() {
 
 #[test]
 fn many_poses_match_one_pose() {
-    let kernel = Kernel::detect();
+    Kernel::all().for_each(many_poses_match_one);
+}
+
+fn many_poses_match_one(kernel: Kernel) {
     let (counts, sizes): (&[usize], &[(usize, usize)]) = match cfg!(miri) {
-        false => (&[0, 1, 2, 5, 6, 7, 11, 12, 13, 64], &[(1, 1), (16, 8), (33, 100), (100, 33), (128, 240)]),
+        false => {
+            (&[0, 1, 2, 5, 6, 7, 11, 12, 13, 23, 64], &[(1, 1), (16, 8), (33, 100), (100, 33), (128, 240)])
+        }
         true => (&[0, 1, 7], &[(1, 1), (33, 9)]),
     };
     for &poses in counts {
-        for &(rows, columns) in sizes {
-            let (layer, mut random) = layer(rows, columns, Activation::Tanh, Precision::Half);
+        for (&(rows, columns), precision) in
+            sizes.iter().flat_map(|size| [(size, Precision::Half), (size, Precision::Single)])
+        {
+            let (layer, mut random) = layer(rows, columns, Activation::Tanh, precision);
             let (x_stride, y_stride) = (columns + 3, layer.padded_rows() + 5);
             let x: Vec<f32> = (0..poses * x_stride).map(|_| random.uniform(-1.0, 1.0)).collect();
             let mut many = vec![0.0; poses * y_stride];
-            let mut panel = vec![0.0; columns * PANEL];
+            let mut panel = vec![0.0; layer.working_size()];
             layer.apply_batch(kernel, poses, &x, x_stride, &mut many, y_stride, &mut panel);
             let mut one = vec![0.0; layer.padded_rows()];
             for pose in 0..poses {

@@ -1,6 +1,7 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
 use super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
+use super::ahead::{ASKED, Ahead, rows};
 use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights, lane_of};
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -21,14 +22,7 @@ pub unsafe fn apply(
     scratch: &mut [f32],
 ) {
     let poses = coefficients.frames.len();
-    let panel = |index: usize| {
-        let columns = decoder.starts[index + 1] - decoder.starts[index];
-        // SAFETY: the packing made bias and targets for every panel.
-        let (bias, targets) = unsafe {
-            (decoder.bias.as_ptr().add(index * NUMBERS), decoder.targets.as_ptr().add(index * LANES))
-        };
-        Panel { bias, targets, run: decoder.runs[index], columns, coefficients, out, out_stride }
-    };
+    let panel = |index: usize| panel(decoder, index, coefficients, out, out_stride);
     if poses == 1 {
         for index in 0..decoder.runs.len() {
             let first = decoder.starts[index] * NUMBERS;
@@ -58,18 +52,18 @@ pub unsafe fn apply(
                 }
             };
             let at = |index: usize| weights.add((decoder.starts[index] - first) * NUMBERS);
-            let mut pose = 0;
+            let rows = |first: usize| rows::<TILE>(first, &coefficients, out, out_stride);
+            let (mut pose, mut here) = (0, rows(0));
             while pose + TILE <= poses {
-                // Those of the next tile, or of the last pose.
-                let later =
-                    [0, 1, 2, 3].map(|next| out.add((pose + TILE + next).min(poses - 1) * out_stride));
+                let next = rows(pose + TILE);
                 for index in batch.clone() {
                     let panel = panel(index);
-                    // A few at a time: a core waits for so many lines of memory at once and no more.
-                    panel.expect(later);
-                    panel.four(at(index), pose);
+                    // What comes next: another panel in these poses, or the first one in the next.
+                    let (later, rows) =
+                        if index + 1 < batch.end { (index + 1, &here) } else { (batch.start, &next) };
+                    panel.four(at(index), pose, Ahead::new(decoder, later..later + 1, panel.columns, rows));
                 }
-                pose += TILE;
+                (pose, here) = (pose + TILE, next);
             }
             while pose < poses {
                 for index in batch.clone() {
@@ -96,19 +90,92 @@ unsafe fn unpack<W: Eight>(from: *const W, columns: usize, unit: f32, scratch: &
     scratch.as_ptr()
 }
 
+/// What one column adds, as text.
+macro_rules! column {
+    ($column:literal) => {
+        concat!(
+            "vmovups {w0}, [{weights} + 96 * ",
+            $column,
+            "]\n",
+            "vmovups {w1}, [{weights} + 96 * ",
+            $column,
+            " + 32]\n",
+            "vmovups {w2}, [{weights} + 96 * ",
+            $column,
+            " + 64]\n",
+            "vbroadcastss {value}, [{x} + 4 * ",
+            $column,
+            "]\n",
+            "vfmadd231ps {a0}, {w0}, {value}\n",
+            "vfmadd231ps {a1}, {w1}, {value}\n",
+            "vfmadd231ps {a2}, {w2}, {value}\n",
+            "vbroadcastss {value}, [{x} + {stride} + 4 * ",
+            $column,
+            "]\n",
+            "vfmadd231ps {b0}, {w0}, {value}\n",
+            "vfmadd231ps {b1}, {w1}, {value}\n",
+            "vfmadd231ps {b2}, {w2}, {value}\n",
+            "vbroadcastss {value}, [{x} + 2 * {stride} + 4 * ",
+            $column,
+            "]\n",
+            "vfmadd231ps {c0}, {w0}, {value}\n",
+            "vfmadd231ps {c1}, {w1}, {value}\n",
+            "vfmadd231ps {c2}, {w2}, {value}\n",
+            "vbroadcastss {value}, [{x} + {thrice} + 4 * ",
+            $column,
+            "]\n",
+            "vfmadd231ps {d0}, {w0}, {value}\n",
+            "vfmadd231ps {d1}, {w1}, {value}\n",
+            "vfmadd231ps {d2}, {w2}, {value}\n",
+        )
+    };
+}
+
+/// Asks for the line at hand in one of the poses, as text.
+macro_rules! ask {
+    ($pose:literal) => {
+        concat!("mov {row}, [{rows} + 8 * ", $pose, "]\n", "prefetcht0 [{row} + {line}]\n")
+    };
+}
+
 /// One panel of eight vertices.
 #[derive(Clone, Copy)]
-struct Panel<'a> {
+pub struct Panel<'a> {
     bias: *const f32,
     targets: *const u32,
-    run: Run,
+    pub run: Run,
     columns: usize,
+    pub coefficients: Coefficients<'a>,
+    out: *mut Vec3,
+    pub out_stride: usize,
+}
+
+/// A panel of a decoder and what it works on.
+#[inline]
+pub fn panel<'a>(
+    decoder: &Decoder,
+    index: usize,
     coefficients: Coefficients<'a>,
     out: *mut Vec3,
     out_stride: usize,
+) -> Panel<'a> {
+    let columns = decoder.starts[index + 1] - decoder.starts[index];
+    let (bias, targets) =
+        (decoder.bias[index * NUMBERS..].as_ptr(), decoder.targets[index * LANES..].as_ptr());
+    Panel { bias, targets, run: decoder.runs[index], columns, coefficients, out, out_stride }
 }
 
 impl Panel<'_> {
+    /// Where a vertex of the panel goes in the first pose.
+    ///
+    /// # Safety
+    /// The caller of [`Decoder::apply`] owns the targets.
+    #[inline]
+    pub unsafe fn target(self, vertex: usize) -> *mut Vec3 {
+        // SAFETY: a panel has eight targets; the rest is promised by the caller.
+        unsafe { self.out.add(*self.targets.add(lane_of(vertex)) as usize) }
+    }
+
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn tile<const N: usize>(self, weights: *const f32, first: usize) {
@@ -142,74 +209,59 @@ impl Panel<'_> {
     /// register is named.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn four(self, weights: *const f32, first: usize) {
-        // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loop reads those
-        // alone, and ends after `columns` rounds; without columns it is not entered.
+    unsafe fn four(self, weights: *const f32, first: usize, ahead: Ahead<'_, TILE>) {
+        // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loops read those
+        // alone, and end after the columns of early lines and after the rest.
         unsafe {
             let start = |axis: usize| _mm256_loadu_ps(self.bias.add(8 * axis));
             let mut sums = [[start(0), start(1), start(2)]; TILE];
-            if self.columns > 0 {
-                let [[a0, a1, a2], [b0, b1, b2], [c0, c1, c2], [d0, d1, d2]] = &mut sums;
-                let stride = self.coefficients.stride * size_of::<f32>();
-                asm!(
-                    "2:",
-                    "vmovups {w0}, [{weights}]",
-                    "vmovups {w1}, [{weights} + 32]",
-                    "vmovups {w2}, [{weights} + 64]",
-                    "vbroadcastss {value}, [{x}]",
-                    "vfmadd231ps {a0}, {w0}, {value}",
-                    "vfmadd231ps {a1}, {w1}, {value}",
-                    "vfmadd231ps {a2}, {w2}, {value}",
-                    "vbroadcastss {value}, [{x} + {stride}]",
-                    "vfmadd231ps {b0}, {w0}, {value}",
-                    "vfmadd231ps {b1}, {w1}, {value}",
-                    "vfmadd231ps {b2}, {w2}, {value}",
-                    "vbroadcastss {value}, [{x} + 2 * {stride}]",
-                    "vfmadd231ps {c0}, {w0}, {value}",
-                    "vfmadd231ps {c1}, {w1}, {value}",
-                    "vfmadd231ps {c2}, {w2}, {value}",
-                    "vbroadcastss {value}, [{x} + {thrice}]",
-                    "vfmadd231ps {d0}, {w0}, {value}",
-                    "vfmadd231ps {d1}, {w1}, {value}",
-                    "vfmadd231ps {d2}, {w2}, {value}",
-                    "add {weights}, 96",
-                    "add {x}, 4",
-                    "dec {columns}",
-                    "jnz 2b",
-                    a0 = inout(ymm_reg) *a0, a1 = inout(ymm_reg) *a1, a2 = inout(ymm_reg) *a2,
-                    b0 = inout(ymm_reg) *b0, b1 = inout(ymm_reg) *b1, b2 = inout(ymm_reg) *b2,
-                    c0 = inout(ymm_reg) *c0, c1 = inout(ymm_reg) *c1, c2 = inout(ymm_reg) *c2,
-                    d0 = inout(ymm_reg) *d0, d1 = inout(ymm_reg) *d1, d2 = inout(ymm_reg) *d2,
-                    w0 = out(ymm_reg) _, w1 = out(ymm_reg) _, w2 = out(ymm_reg) _, value = out(ymm_reg) _,
-                    weights = inout(reg) weights => _,
-                    x = inout(reg) self.coefficients.numbers.as_ptr().add(first * self.coefficients.stride) => _,
-                    columns = inout(reg) self.columns => _,
-                    stride = in(reg) stride,
-                    thrice = in(reg) 3 * stride,
-                    options(readonly, nostack),
-                );
-            }
+            let [[a0, a1, a2], [b0, b1, b2], [c0, c1, c2], [d0, d1, d2]] = &mut sums;
+            let stride = self.coefficients.stride * size_of::<f32>();
+            asm!(
+                "test {early}, {early}",
+                "jz 3f",
+                "2:",
+                "mov {line:e}, [{lines}]",
+                ask!("0"), column!("0"), ask!("1"), column!("1"), ask!("2"), column!("2"), ask!("3"), column!("3"),
+                "add {weights}, 4 * 96",
+                "add {x}, 4 * 4",
+                "add {lines}, 4",
+                "dec {early}",
+                "jnz 2b",
+                "3:",
+                "test {rest}, {rest}",
+                "jz 5f",
+                "4:",
+                column!("0"),
+                "add {weights}, 96",
+                "add {x}, 4",
+                "dec {rest}",
+                "jnz 4b",
+                "5:",
+                a0 = inout(ymm_reg) *a0, a1 = inout(ymm_reg) *a1, a2 = inout(ymm_reg) *a2,
+                b0 = inout(ymm_reg) *b0, b1 = inout(ymm_reg) *b1, b2 = inout(ymm_reg) *b2,
+                c0 = inout(ymm_reg) *c0, c1 = inout(ymm_reg) *c1, c2 = inout(ymm_reg) *c2,
+                d0 = inout(ymm_reg) *d0, d1 = inout(ymm_reg) *d1, d2 = inout(ymm_reg) *d2,
+                w0 = out(ymm_reg) _, w1 = out(ymm_reg) _, w2 = out(ymm_reg) _, value = out(ymm_reg) _,
+                weights = inout(reg) weights => _,
+                x = inout(reg) self.coefficients.numbers.as_ptr().add(first * self.coefficients.stride) => _,
+                stride = in(reg) stride,
+                thrice = in(reg) 3 * stride,
+                rows = in(reg) ahead.rows.as_ptr(),
+                lines = inout(reg) ahead.early.as_ptr() => _,
+                early = inout(reg) ahead.early.len() => _,
+                rest = inout(reg) self.columns - ASKED * ahead.early.len() => _,
+                row = out(reg) _,
+                line = out(reg) _,
+                options(readonly, nostack),
+            );
+            ahead.ask_late();
             // One by one, and the question before: a loop would keep the sums in memory.
             let [a, b, c, d] = sums;
             let all = [(first, a), (first + 1, b), (first + 2, c), (first + 3, d)];
             match self.run {
                 Run::Whole => self.finish_whole(all),
                 _ => all.into_iter().for_each(|(pose, sum)| self.finish(pose, sum)),
-            }
-        }
-    }
-
-    /// Asks for the memory that later poses will be written to: poses lie far apart, and nothing else foresees it.
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn expect(self, later: [*mut Vec3; TILE]) {
-        // SAFETY: the poses and their targets are there to be written.
-        unsafe {
-            match self.run {
-                Run::Whole => ask(later, &[0, 7].map(|vertex| *self.targets.add(lane_of(vertex)))),
-                Run::Halves => ask(later, &[0, 3, 4, 7].map(|vertex| *self.targets.add(lane_of(vertex)))),
-                Run::Pairs => ask(later, &[0, 2, 4, 6].map(|vertex| *self.targets.add(lane_of(vertex)))),
-                Run::Single => ask(later, &*self.targets.cast::<[u32; LANES]>()),
             }
         }
     }
@@ -271,7 +323,19 @@ impl Panel<'_> {
     unsafe fn finish(self, pose: usize, local: [__m256; 3]) {
         // SAFETY: the pose has a frame, and the caller of `apply` owns the targets.
         unsafe {
-            let places = carry(self.coefficients.frames.get_unchecked(pose), local);
+            self.write(pose, carry(self.coefficients.frames.get_unchecked(pose), local));
+        }
+    }
+
+    /// Stores eight places of a pose.
+    ///
+    /// # Safety
+    /// The machine has AVX2, FMA and F16C, and the caller of [`Decoder::apply`] owns the targets of this pose.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub unsafe fn write(self, pose: usize, places: [__m256; 3]) {
+        // SAFETY: promised by the caller.
+        unsafe {
             let out = self.out.add(pose * self.out_stride);
             match self.run {
                 Run::Whole => store(out.add(*self.targets as usize), triples_of_thirds(places)),
@@ -287,21 +351,6 @@ impl Panel<'_> {
                 }
                 Run::Single => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
             }
-        }
-    }
-}
-
-/// Asks for the lines of some targets of some poses.
-///
-/// # Safety
-/// Every target of every pose can be written.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn ask<const N: usize>(poses: [*mut Vec3; TILE], targets: &[u32; N]) {
-    for target in targets {
-        for out in poses {
-            // SAFETY: promised by the caller.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(out.add(*target as usize).cast()) };
         }
     }
 }

@@ -206,7 +206,7 @@ mod tests {
                 (0..count).map(|slot| lanes(|lane| (slot * LANES + lane) as f32)).collect();
             let mean: Vec<f32> = (0..count).map(|slot| slot as f32).collect();
             let scale: Vec<f32> = (0..count).map(|slot| 1.0 / (slot + 1) as f32).collect();
-            for kernel in [Kernel::REFERENCE, Kernel::detect()] {
+            for kernel in Kernel::all() {
                 let stride = count + 3;
                 let mut rows = vec![-1.0; stride * LANES];
                 spread(kernel, &inputs, (&mean, &scale), &mut rows, stride, poses);
