@@ -16,6 +16,7 @@ use understudy_core::{Affine3A, Controls, Random, Vec3};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::body::{BLOCK, BodyParts, BodyTwin, GroupParts, LayerParts, Workspace};
 use understudy_runtime::dense::{Activation, Kernel, Layer, Precision};
+use understudy_runtime::room::Room;
 use understudy_runtime::workers::Workers;
 
 /// What to time.
@@ -181,7 +182,7 @@ fn measure(
     let workers = Workers::new(2).map_err(|error| JobError::Machine(error.to_string()))?;
     let mut spaces = [Workspace::new(twin, 1), Workspace::new(twin, 2)];
     let mut crowd_space = Workspace::for_crowd(twin, 1);
-    let mut out = vec![Vec3::ZERO; twin.vertex_count() * CROWDS[1]];
+    let mut out = Room::new(twin.vertex_count() * CROWDS[1]);
     let vertices = twin.vertex_count();
     let mut single = |threads: usize, index: usize, out: &mut [Vec3]| {
         let (bones, controls) = poses.one(twin, index % poses.count);

@@ -6,6 +6,7 @@ use super::see::{Pose, see};
 use super::stitch::Needle;
 use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
 use crate::dense::{Kernel, Layer};
+use crate::room::Room;
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +27,7 @@ pub struct Workspace {
     chunks: Vec<Mutex<Chunk>>,
     block: usize,
     /// Opinions on ghosts, `[block × ghosts]`.
-    ghosts: Vec<Vec3>,
+    ghosts: Room,
     /// Corrections at the seams, one buffer a pose of the block.
     corrections: Vec<Mutex<Vec<Vec3A>>>,
     /// What carries a rest place by each bone, where there is a linear base, `[block × J]`.
@@ -97,7 +98,7 @@ impl Workspace {
             eights: if block > 1 { Bones::new(block, twin.bone_count()) } else { Bones::default() },
             chunks,
             block,
-            ghosts: vec![Vec3::ZERO; block * twin.ghosts],
+            ghosts: Room::new(block * twin.ghosts),
             corrections,
             carriers: vec![[0.0; BONE_INPUTS]; twin.skin.as_ref().map_or(0, |_| block * twin.bone_count())],
         }
@@ -146,7 +147,7 @@ impl BodyTwin {
     }
 
     /// Moves the vertices for many poses, one after another in every array: `bones` `[B · J]`, `controls`
-    /// `[B · C]`, `out` `[B · V]`.
+    /// `[B · C]`, `out` `[B · V]`, best a [`Room`].
     pub fn evaluate_crowd(
         &self,
         bones: &[Affine3A],
