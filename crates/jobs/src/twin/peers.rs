@@ -6,6 +6,7 @@ use crate::{Event, JobError, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{Dim, ReadError, write_atomic};
@@ -77,9 +78,11 @@ impl Peers {
         self.answer()
     }
 
-    /// Milliseconds a pose.
+    /// Milliseconds a pose. Then a moment of rest: threads of a peer that look out for more work would take a core from
+    /// whoever comes next.
     pub fn time(&mut self, peer: &str, threads: usize, crowd: usize) -> Result<f64, JobError> {
         let answer = self.ask(&serde_json::json!({"peer": peer, "threads": threads, "crowd": crowd}))?;
+        std::thread::sleep(Duration::from_millis(50));
         answer["ms"].as_f64().ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))
     }
 
