@@ -86,10 +86,9 @@ pub struct Decoder {
     runs: Vec<Run>,
     /// Panels that are unpacked together for many poses.
     batches: Vec<Range<usize>>,
-    /// A byte of a pose in every line of memory that is written to, panel after panel, and where those of each start,
-    /// `[panels + 1]`.
-    lines: Vec<u32>,
-    line_starts: Vec<usize>,
+    /// Memory that each panel writes to.
+    #[cfg(target_arch = "x86_64")]
+    lines: ahead::Lines,
 }
 
 /// Coefficients of some poses and what they are carried by.
@@ -175,9 +174,19 @@ impl Decoder {
             }
         };
         let batches = batches(&starts);
-        let in_order: Vec<u32> = order.iter().map(|place| targets[*place]).collect();
-        let (lines, line_starts) = lines(&in_order);
-        Ok(Self { columns, weights, starts, bias, targets: slots, runs, batches, lines, line_starts })
+        #[cfg(target_arch = "x86_64")]
+        let lines = ahead::Lines::new(&order.iter().map(|place| targets[*place]).collect::<Vec<u32>>());
+        Ok(Self {
+            columns,
+            weights,
+            starts,
+            bias,
+            targets: slots,
+            runs,
+            batches,
+            #[cfg(target_arch = "x86_64")]
+            lines,
+        })
     }
 
     /// Coefficients that it takes.
@@ -273,40 +282,6 @@ fn batches(starts: &[usize]) -> Vec<Range<usize>> {
     }
     out
 }
-
-/// A byte in every line of memory that targets lie in, wherever lines begin, panel after panel, and where those of each
-/// panel start. A run of neighbours is counted through across panels, and its end is named apart where more than
-/// [`SPARED`] bytes are left: a line that holds less is hardly ever there.
-fn lines(targets: &[u32]) -> (Vec<u32>, Vec<usize>) {
-    const LINE: u32 = 64;
-    const PLACE: u32 = size_of::<Vec3>() as u32;
-    let (mut lines, mut starts) = (Vec::new(), vec![0]);
-    // The next byte of this run that is in a line of its own.
-    let mut next = 0;
-    for (slot, target) in targets.iter().enumerate() {
-        let neighbour = |other: Option<&u32>, step: i64| {
-            other.is_some_and(|o| i64::from(*o) == i64::from(*target) + step)
-        };
-        let (first, end) = (target * PLACE, (target + 1) * PLACE);
-        if slot == 0 || !neighbour(targets.get(slot - 1), -1) {
-            next = first;
-        }
-        while next < end {
-            lines.push(next);
-            next += LINE;
-        }
-        if !neighbour(targets.get(slot + 1), 1) && lines.last().is_some_and(|last| end - last > SPARED) {
-            lines.push(end - 1);
-        }
-        if slot % LANES == LANES - 1 {
-            starts.push(lines.len());
-        }
-    }
-    (lines, starts)
-}
-
-/// See [`lines`].
-const SPARED: u32 = 16;
 
 /// See [`Decoder::pair_columns`].
 fn pair_columns(starts: &[usize], first: usize) -> usize {
@@ -426,24 +401,6 @@ mod tests {
                 }
                 for (slot, written) in written.iter().enumerate() {
                     assert!(*written || out[pose * room + slot] == Vec3::splat(99.0), "{slot} was not ours");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_line_of_memory_is_asked_for_and_few_twice() {
-        // Two runs that cross panels, one of which ends inside a panel, and single targets.
-        let targets: Vec<u32> = (0..21).chain(100..107).chain([200, 300, 400, 500]).collect();
-        let (bytes, starts) = lines(&targets);
-        assert_eq!(starts, [0, 2, 3, 6, 12]);
-        for base in (0..64).step_by(4) {
-            let line = |byte: u32| (base + byte) / 64;
-            for target in &targets {
-                for byte in [target * 12, target * 12 + 11] {
-                    let named =
-                        |asked: &u32| line(*asked) == line(byte) || byte.wrapping_sub(*asked) < SPARED;
-                    assert!(bytes.iter().any(named), "{base}: {target}");
                 }
             }
         }

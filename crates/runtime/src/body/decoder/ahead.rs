@@ -2,12 +2,64 @@
 //! one line in one or two poses a column: a core waits for so many lines at once and no more, and asked for all at
 //! once they would hold up what follows.
 
-use super::{Coefficients, Decoder};
+use super::{Coefficients, Decoder, LANES};
 use std::ops::Range;
 use understudy_core::Vec3;
 
 /// Columns in which one line is asked for in all poses of a tile.
 pub const ASKED: usize = 4;
+
+/// Bytes at the end of a run whose line is not named.
+const SPARED: u32 = 16;
+
+/// A byte of a pose in every line of memory that targets lie in, wherever lines begin.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    /// Panel after panel.
+    bytes: Vec<u32>,
+    /// Where those of each panel start, and the end of the last, `[panels + 1]`.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    /// Of the targets of all panels' vertices in their order. A run of neighbours is counted through across panels,
+    /// and its end is named apart where more than [`SPARED`] bytes are left: a line that holds less is hardly ever
+    /// there.
+    pub fn new(targets: &[u32]) -> Self {
+        const LINE: u32 = 64;
+        const PLACE: u32 = size_of::<Vec3>() as u32;
+        let (mut bytes, mut starts) = (Vec::new(), vec![0]);
+        // The next byte of this run that is in a line of its own.
+        let mut next = 0;
+        for (slot, target) in targets.iter().enumerate() {
+            let neighbour = |other: Option<&u32>, step: i64| {
+                other.is_some_and(|o| i64::from(*o) == i64::from(*target) + step)
+            };
+            let (first, end) = (target * PLACE, (target + 1) * PLACE);
+            let before = slot.checked_sub(1).and_then(|before| targets.get(before));
+            // The last panel is filled up with its last vertex, which needs no line of its own.
+            if !neighbour(before, -1) && !neighbour(before, 0) {
+                next = first;
+            }
+            while next < end {
+                bytes.push(next);
+                next += LINE;
+            }
+            let ends = !neighbour(targets.get(slot + 1), 1) && !neighbour(targets.get(slot + 1), 0);
+            if ends && bytes.last().is_some_and(|last| end - last > SPARED) {
+                bytes.push(end - 1);
+            }
+            if slot % LANES == LANES - 1 {
+                starts.push(bytes.len());
+            }
+        }
+        Self { bytes, starts }
+    }
+
+    fn of(&self, panels: Range<usize>) -> &[u32] {
+        &self.bytes[self.starts[panels.start]..self.starts[panels.end]]
+    }
+}
 
 /// Where the poses of a tile start.
 pub type Rows<const N: usize> = [*mut u8; N];
@@ -37,7 +89,7 @@ pub struct Ahead<'a, const N: usize> {
 impl<'a, const N: usize> Ahead<'a, N> {
     /// While some columns are added.
     pub fn new(decoder: &'a Decoder, panels: Range<usize>, columns: usize, rows: &'a Rows<N>) -> Self {
-        let lines = &decoder.lines[decoder.line_starts[panels.start]..decoder.line_starts[panels.end]];
+        let lines = decoder.lines.of(panels);
         let (early, late) = lines.split_at(lines.len().min(columns / ASKED));
         Self { early, late, rows }
     }
@@ -50,6 +102,29 @@ impl<'a, const N: usize> Ahead<'a, N> {
             for row in self.rows {
                 // SAFETY: nothing is accessed; whatever the address, a machine with SSE only takes note of it.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(*line as usize).cast()) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_memory_is_asked_for_and_few_twice() {
+        // Two runs that cross panels, one of which ends inside a panel, and single targets.
+        let targets: Vec<u32> = (0..21).chain(100..107).chain([200, 300, 300, 300]).collect();
+        let Lines { bytes, starts } = Lines::new(&targets);
+        assert_eq!(starts, [0, 2, 3, 6, 10]);
+        for base in (0..64).step_by(4) {
+            let line = |byte: u32| (base + byte) / 64;
+            for target in &targets {
+                for byte in [target * 12, target * 12 + 11] {
+                    let named =
+                        |asked: &u32| line(*asked) == line(byte) || byte.wrapping_sub(*asked) < SPARED;
+                    assert!(bytes.iter().any(named), "{base}: {target}");
+                }
             }
         }
     }
