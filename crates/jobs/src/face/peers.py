@@ -151,12 +151,14 @@ for line in sys.stdin:
         print(json.dumps({"steps_s": request["steps"] / seconds}), flush=True)
         continue
     repetitions = 8
-    start = time.perf_counter()
-    if request["peer"] == "onnxruntime":
-        for pose in range(repetitions):
-            sessions[threads].run(None, {"controls": arrays["poses"][pose % len(poses)]})
-    else:
-        with torch.no_grad():
-            for pose in range(repetitions):
-                everything(poses[pose % len(poses)][None])
+    # Runs in first, as everyone does.
+    for count in (3, repetitions):
+        start = time.perf_counter()
+        if request["peer"] == "onnxruntime":
+            for pose in range(count):
+                sessions[threads].run(None, {"controls": arrays["poses"][pose % len(poses)]})
+        else:
+            with torch.no_grad():
+                for pose in range(count):
+                    everything(poses[pose % len(poses)][None])
     print(json.dumps({"ms": (time.perf_counter() - start) * 1e3 / repetitions}), flush=True)

@@ -208,11 +208,13 @@ fn measure(
         for crowd in CROWDS {
             let key = format!("batch {crowd}");
             let (joints, extra) = (twin.bone_count(), twin.header().controls.len());
-            let milliseconds = time(2, |_| {
+            let mut run = |_| {
                 let (bones, controls) = (&poses.bones[..crowd * joints], &poses.controls[..crowd * extra]);
                 twin.evaluate_crowd(bones, controls, &mut crowd_space, None, &mut out[..crowd * vertices])
                     .expect("the poses fit the twin");
-            });
+            };
+            time(1, &mut run);
+            let milliseconds = time(2, &mut run);
             ours.entry(key.clone()).or_default().push(milliseconds / crowd as f64);
             if let Some(peers) = &mut peers {
                 theirs.entry((key, "torch")).or_default().push(peers.time("torch", 1, crowd)?);

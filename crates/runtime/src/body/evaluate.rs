@@ -104,7 +104,7 @@ impl Workspace {
         }
     }
 
-    /// Uses another kernel than the fastest: the reference, for tests.
+    /// Uses another kernel than the fastest, for tests.
     pub fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
         self

@@ -1,4 +1,4 @@
-//! Eight vertices at a time: how the kernels of AVX2 read weights in every form in which they are stored, and
+//! Eight vertices at a time: how the kernels of AVX2 and of AVX-512 read weights in every form in which they are stored, and
 //! how eight places in registers become eight triples in memory.
 
 use std::arch::x86_64::*;

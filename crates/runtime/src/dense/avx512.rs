@@ -3,14 +3,14 @@
 
 use super::avx2::unpack;
 use super::tanh::{DENOMINATOR, LIMIT, NUMERATOR};
-use super::{Activation, Layer, PANEL, Packed};
+use super::{Activation, Layer, PANEL, Packed, UNPACKED};
 use std::arch::x86_64::*;
 
 /// Poses that share one pass over two panels: 2 × 12 sums of the 32 registers.
 const TILE: usize = 12;
 
 /// Panels of a pass: a coefficient is spread over a register once for both.
-pub const PANELS: usize = 2;
+const PANELS: usize = UNPACKED;
 
 /// Many poses.
 ///

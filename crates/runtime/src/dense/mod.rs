@@ -22,6 +22,9 @@ use thiserror::Error;
 /// Rows a panel: two AVX2 registers of sums.
 pub const PANEL: usize = 16;
 
+/// Panels that kernels of crowds unpack together at most.
+const UNPACKED: usize = 2;
+
 /// What is wrong with the parts of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LayerError {
@@ -163,9 +166,9 @@ impl Layer {
         &self.bias
     }
 
-    /// Numbers of working memory that [`Self::apply_batch`] wants: two panels.
+    /// Numbers of working memory that [`Self::apply_batch`] wants.
     pub fn working_size(&self) -> usize {
-        2 * self.columns * PANEL
+        UNPACKED * self.columns * PANEL
     }
 
     /// Bytes of weights and bias.

@@ -61,8 +61,10 @@ impl Point {
         }
     }
 
+    /// Offsets, and normals where a map has those too.
     fn usual(&self, kernel: Kernel) -> bool {
-        fast(kernel) && self.lanes == LANES && self.outputs == 3 && self.common.is_multiple_of(8)
+        let size = self.lanes == LANES && self.common.is_multiple_of(8);
+        fast(kernel) && size && [3, 6].contains(&self.outputs)
     }
 
     fn check(&self, pixels: &[Pixel], features: usize, common: usize, map: usize) {
@@ -97,7 +99,12 @@ impl Point {
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: the instructions are there, sizes are the usual ones, and pixels were checked.
-            return unsafe { avx2::forward(self, pixels, features, common, map) };
+            return unsafe {
+                match self.outputs {
+                    3 => avx2::forward::<3>(self, pixels, features, common, map),
+                    _ => avx2::forward::<6>(self, pixels, features, common, map),
+                }
+            };
         }
         let _ = self.usual(kernel);
         for (index, &[from, to]) in pixels.iter().enumerate() {
@@ -129,7 +136,12 @@ impl Point {
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: as in `forward`.
-            return unsafe { avx2::backward(self, pixels, slope, features, by_map, slopes, by_common) };
+            return unsafe {
+                match self.outputs {
+                    3 => avx2::backward::<3>(self, pixels, slope, features, by_map, slopes, by_common),
+                    _ => avx2::backward::<6>(self, pixels, slope, features, by_map, slopes, by_common),
+                }
+            };
         }
         let _ = kernel;
         for (index, &[from, to]) in pixels.iter().enumerate() {
@@ -160,7 +172,7 @@ impl Point {
         self.check(pixels, features.len(), 0, by_map.len());
         assert!(!self.untied && sums.weights.len() == self.weights.len(), "same shapes");
         #[cfg(target_arch = "x86_64")]
-        if self.usual(kernel) {
+        if self.usual(kernel) && self.outputs == 3 {
             // SAFETY: as in `forward`.
             return unsafe { avx2::accumulate(pixels, features, by_map, sums) };
         }
@@ -178,7 +190,7 @@ impl Point {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    //! Sixteen features, what all pixels read by eights, three outputs.
+    //! Sixteen features, what all pixels read by eights, three outputs or six.
 
     use super::{LANES, Pixel, Point};
     use std::arch::x86_64::*;
@@ -199,17 +211,17 @@ mod avx2 {
         }
     }
 
-    /// The weights of a set's features in registers.
+    /// The weights of three rows' features in registers.
     ///
     /// # Safety
-    /// The machine has AVX2 and F16C; the point has the usual sizes and that many sets.
+    /// The machine has AVX2 and F16C; the point has the usual sizes and that many rows.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn load(point: &Point, set: usize) -> [[__m256; 2]; 3] {
+    unsafe fn load(point: &Point, first: usize) -> [[__m256; 2]; 3] {
         let size = LANES + point.common;
-        // SAFETY: three rows of sixteen weights and more a set.
+        // SAFETY: a row has sixteen weights and more.
         let row = |output: usize| unsafe {
-            let place = (set * 3 + output) * size;
+            let place = (first + output) * size;
             [eight(point, place), eight(point, place + 8)]
         };
         [row(0), row(1), row(2)]
@@ -219,7 +231,7 @@ mod avx2 {
     /// The machine has AVX2, FMA and F16C; sizes are the usual ones; pixels lie in both images and have
     /// sets of their own where weights are not shared.
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub unsafe fn forward(
+    pub unsafe fn forward<const OUTPUTS: usize>(
         point: &Point,
         pixels: &[Pixel],
         features: &[f32],
@@ -229,32 +241,31 @@ mod avx2 {
         let size = LANES + point.common;
         // SAFETY: promised by the caller.
         unsafe {
-            let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
             for (index, &[from, to]) in pixels.iter().enumerate() {
-                if point.untied {
-                    weights = load(point, index);
-                }
                 let start = features.as_ptr().add(from as usize);
                 let own = [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))];
                 let sum = |w: [__m256; 2]| _mm256_fmadd_ps(w[1], own[1], _mm256_mul_ps(w[0], own[0]));
-                let [mut x, mut y, mut z] = weights.map(sum);
-                let place = point.set(index) * 3 * size + LANES;
-                for eights in (0..point.common).step_by(8) {
-                    let all = _mm256_loadu_ps(common.as_ptr().add(eights));
-                    let row = |output: usize| eight(point, place + output * size + eights);
-                    x = _mm256_fmadd_ps(row(0), all, x);
-                    y = _mm256_fmadd_ps(row(1), all, y);
-                    z = _mm256_fmadd_ps(row(2), all, z);
-                }
-                let both = _mm256_hadd_ps(_mm256_hadd_ps(x, y), _mm256_hadd_ps(z, z));
-                let low = _mm256_castps256_ps128(both);
-                let all = _mm_add_ps(low, _mm256_extractf128_ps::<1>(both));
-                let mut three = [0.0f32; 4];
-                _mm_storeu_ps(three.as_mut_ptr(), all);
-                let out = map.as_mut_ptr().add(to as usize);
-                let bias = point.bias.as_ptr().add(point.set(index) * 3);
-                for output in 0..3 {
-                    *out.add(output) = three[output] + *bias.add(output);
+                for channel in (0..OUTPUTS).step_by(3) {
+                    let first = point.set(index) * OUTPUTS + channel;
+                    let [mut x, mut y, mut z] = load(point, first).map(sum);
+                    let place = first * size + LANES;
+                    for eights in (0..point.common).step_by(8) {
+                        let all = _mm256_loadu_ps(common.as_ptr().add(eights));
+                        let row = |output: usize| eight(point, place + output * size + eights);
+                        x = _mm256_fmadd_ps(row(0), all, x);
+                        y = _mm256_fmadd_ps(row(1), all, y);
+                        z = _mm256_fmadd_ps(row(2), all, z);
+                    }
+                    let both = _mm256_hadd_ps(_mm256_hadd_ps(x, y), _mm256_hadd_ps(z, z));
+                    let low = _mm256_castps256_ps128(both);
+                    let all = _mm_add_ps(low, _mm256_extractf128_ps::<1>(both));
+                    let mut three = [0.0f32; 4];
+                    _mm_storeu_ps(three.as_mut_ptr(), all);
+                    let out = map.as_mut_ptr().add(to as usize + channel);
+                    let bias = point.bias.as_ptr().add(first);
+                    for output in 0..3 {
+                        *out.add(output) = three[output] + *bias.add(output);
+                    }
                 }
             }
         }
@@ -263,7 +274,7 @@ mod avx2 {
     /// # Safety
     /// As [`forward`], for all three images.
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub unsafe fn backward(
+    pub unsafe fn backward<const OUTPUTS: usize>(
         point: &Point,
         pixels: &[Pixel],
         slope: f32,
@@ -275,32 +286,26 @@ mod avx2 {
         let size = LANES + point.common;
         // SAFETY: promised by the caller.
         unsafe {
-            let mut weights = if pixels.is_empty() { return } else { load(point, 0) };
             let leak = _mm256_set1_ps(slope);
             for (index, &[from, to]) in pixels.iter().enumerate() {
-                if point.untied {
-                    weights = load(point, index);
-                }
                 let by = by_map.as_ptr().add(to as usize);
-                let three = [0, 1, 2].map(|output| _mm256_broadcast_ss(&*by.add(output)));
+                let place = point.set(index) * OUTPUTS * size;
+                let along = |start: __m256, eights: usize| {
+                    (0..OUTPUTS).fold(start, |sum, output| {
+                        let row = eight(point, place + output * size + eights);
+                        _mm256_fmadd_ps(row, _mm256_broadcast_ss(&*by.add(output)), sum)
+                    })
+                };
                 for half in 0..2 {
-                    let sum = _mm256_mul_ps(weights[0][half], three[0]);
-                    let sum = _mm256_fmadd_ps(weights[1][half], three[1], sum);
-                    let sum = _mm256_fmadd_ps(weights[2][half], three[2], sum);
+                    let sum = along(_mm256_setzero_ps(), half * 8);
                     let before = _mm256_loadu_ps(features.as_ptr().add(from as usize + half * 8));
                     let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(before, _mm256_setzero_ps());
                     let result = _mm256_blendv_ps(_mm256_mul_ps(sum, leak), sum, positive);
                     _mm256_storeu_ps(slopes.as_mut_ptr().add(from as usize + half * 8), result);
                 }
-                let place = point.set(index) * 3 * size + LANES;
                 for eights in (0..point.common).step_by(8) {
                     let out = by_common.as_mut_ptr().add(eights);
-                    let mut sum = _mm256_loadu_ps(out);
-                    for output in 0..3 {
-                        let row = eight(point, place + output * size + eights);
-                        sum = _mm256_fmadd_ps(row, three[output], sum);
-                    }
-                    _mm256_storeu_ps(out, sum);
+                    _mm256_storeu_ps(out, along(_mm256_loadu_ps(out), LANES + eights));
                 }
             }
         }
@@ -348,27 +353,29 @@ mod tests {
         let mut draw = |count: usize| -> Vec<f32> {
             (0..count).map(|_| f16::from_f32(random.uniform(-1.0, 1.0)).to_f32()).collect()
         };
-        for (count, untied, halve, common) in [0usize, 1, 9].into_iter().flat_map(|count| {
+        for (count, untied, halve, common, outputs) in [0usize, 1, 9].into_iter().flat_map(|count| {
             [
-                (count, false, false, 0),
-                (count, true, false, 8),
-                (count, true, true, 0),
-                (count, true, true, 24),
+                (count, false, false, 0, 3),
+                (count, true, false, 8, 3),
+                (count, true, true, 0, 3),
+                (count, true, true, 24, 3),
+                (count, false, false, 0, 6),
+                (count, true, true, 24, 6),
             ]
         }) {
-            let mut point = Point::new(3, [LANES, common], untied.then_some(count));
+            let mut point = Point::new(outputs, [LANES, common], untied.then_some(count));
             (point.weights, point.bias) = (draw(point.weights.len()), draw(point.bias.len()));
             if halve {
                 point.halve();
             }
-            let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 4]).collect();
-            let (features, by_map, all) = (draw(count * LANES), draw(count * 4), draw(common));
+            let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 7]).collect();
+            let (features, by_map, all) = (draw(count * LANES), draw(count * 7), draw(common));
             let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
-                let mut map = vec![0.0; count * 4];
+                let mut map = vec![0.0; count * 7];
                 point.forward(kernel, &pixels, &features, &all, &mut map);
                 let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; common]);
                 point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes, &mut by_all);
-                let mut sums = Point::new(3, [LANES, 0], None);
+                let mut sums = Point::new(outputs, [LANES, 0], None);
                 if !untied {
                     sums.bias[1] = 1.0;
                     point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);

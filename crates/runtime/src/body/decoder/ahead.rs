@@ -2,17 +2,20 @@
 //! one line in one or two poses a column: a core waits for so many lines at once and no more, and asked for all at
 //! once they would hold up what follows.
 
-use super::{Coefficients, Decoder, LANES};
+use super::{Coefficients, Decoder, LANES, NUMBERS, PAIR};
 use std::ops::Range;
 use understudy_core::Vec3;
 
 /// Columns in which one line is asked for in all poses of a tile.
 pub const ASKED: usize = 4;
 
-/// Bytes at the end of a run whose line is not named.
-const SPARED: u32 = 16;
+// Loops in assembly count in these: so many columns a line, so many bytes a column.
+const _: () = assert!(ASKED == 4 && NUMBERS * size_of::<f32>() == 96 && PAIR * size_of::<f32>() == 192);
 
-/// A byte of a pose in every line of memory that targets lie in, wherever lines begin.
+/// Bytes at the end of a run whose line is not named.
+const SPARED: u64 = 16;
+
+/// A byte of a pose in every line of memory that targets lie in, wherever lines begin, but for short ends.
 #[derive(Debug, Clone)]
 pub struct Lines {
     /// Panel after panel.
@@ -24,10 +27,10 @@ pub struct Lines {
 impl Lines {
     /// Of the targets of all panels' vertices in their order. A run of neighbours is counted through across panels,
     /// and its end is named apart where more than [`SPARED`] bytes are left: a line that holds less is hardly ever
-    /// there.
+    /// there. Bytes beyond four gigabytes are not named: asking is not a duty.
     pub fn new(targets: &[u32]) -> Self {
-        const LINE: u32 = 64;
-        const PLACE: u32 = size_of::<Vec3>() as u32;
+        const LINE: u64 = 64;
+        const PLACE: u64 = size_of::<Vec3>() as u64;
         let (mut bytes, mut starts) = (Vec::new(), vec![0]);
         // The next byte of this run that is in a line of its own.
         let mut next = 0;
@@ -35,19 +38,19 @@ impl Lines {
             let neighbour = |other: Option<&u32>, step: i64| {
                 other.is_some_and(|o| i64::from(*o) == i64::from(*target) + step)
             };
-            let (first, end) = (target * PLACE, (target + 1) * PLACE);
+            let (first, end) = (u64::from(*target) * PLACE, (u64::from(*target) + 1) * PLACE);
             let before = slot.checked_sub(1).and_then(|before| targets.get(before));
             // The last panel is filled up with its last vertex, which needs no line of its own.
             if !neighbour(before, -1) && !neighbour(before, 0) {
                 next = first;
             }
             while next < end {
-                bytes.push(next);
+                bytes.extend(u32::try_from(next));
                 next += LINE;
             }
             let ends = !neighbour(targets.get(slot + 1), 1) && !neighbour(targets.get(slot + 1), 0);
-            if ends && bytes.last().is_some_and(|last| end - last > SPARED) {
-                bytes.push(end - 1);
+            if ends && bytes.last().is_some_and(|last| end - u64::from(*last) > SPARED) {
+                bytes.extend(u32::try_from(end - 1));
             }
             if slot % LANES == LANES - 1 {
                 starts.push(bytes.len());
@@ -121,8 +124,9 @@ mod tests {
             let line = |byte: u32| (base + byte) / 64;
             for target in &targets {
                 for byte in [target * 12, target * 12 + 11] {
-                    let named =
-                        |asked: &u32| line(*asked) == line(byte) || byte.wrapping_sub(*asked) < SPARED;
+                    let named = |asked: &u32| {
+                        line(*asked) == line(byte) || u64::from(byte.wrapping_sub(*asked)) < SPARED
+                    };
                     assert!(bytes.iter().any(named), "{base}: {target}");
                 }
             }

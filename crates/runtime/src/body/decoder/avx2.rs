@@ -166,14 +166,14 @@ pub fn panel<'a>(
 }
 
 impl Panel<'_> {
-    /// Where a vertex of the panel goes in the first pose.
+    /// Where a vertex of the panel goes in a pose.
     ///
     /// # Safety
     /// The caller of [`Decoder::apply`] owns the targets.
     #[inline]
-    pub unsafe fn target(self, vertex: usize) -> *mut Vec3 {
+    pub unsafe fn target(self, pose: usize, vertex: usize) -> *mut Vec3 {
         // SAFETY: a panel has eight targets; the rest is promised by the caller.
-        unsafe { self.out.add(*self.targets.add(lane_of(vertex)) as usize) }
+        unsafe { self.out.add(pose * self.out_stride + *self.targets.add(lane_of(vertex)) as usize) }
     }
 
     #[inline]
@@ -210,8 +210,8 @@ impl Panel<'_> {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn four(self, weights: *const f32, first: usize, ahead: Ahead<'_, TILE>) {
-        // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loops read those
-        // alone, and end after the columns of early lines and after the rest.
+        // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loops read those,
+        // early lines and the rows' addresses alone, and end after the columns of early lines and after the rest.
         unsafe {
             let start = |axis: usize| _mm256_loadu_ps(self.bias.add(8 * axis));
             let mut sums = [[start(0), start(1), start(2)]; TILE];
@@ -305,7 +305,7 @@ impl Panel<'_> {
     unsafe fn finish_whole(self, [a, b, c, d]: [(usize, [__m256; 3]); TILE]) {
         // SAFETY: the poses have frames, and the caller of `apply` owns the targets.
         unsafe {
-            let to = self.out.add(*self.targets as usize);
+            let to = self.target(0, 0);
             let one = |(pose, local): (usize, [__m256; 3])| {
                 let places = carry(self.coefficients.frames.get_unchecked(pose), local);
                 store(to.add(pose * self.out_stride), triples_of_thirds(places));
@@ -336,20 +336,15 @@ impl Panel<'_> {
     pub unsafe fn write(self, pose: usize, places: [__m256; 3]) {
         // SAFETY: promised by the caller.
         unsafe {
-            let out = self.out.add(pose * self.out_stride);
+            let at = |vertex: usize| self.target(pose, vertex);
             match self.run {
-                Run::Whole => store(out.add(*self.targets as usize), triples_of_thirds(places)),
-                Run::Halves => {
-                    let halves =
-                        [0, LANES / 2].map(|vertex| out.add(*self.targets.add(lane_of(vertex)) as usize));
-                    store_halves(halves, triples_of_thirds(places));
+                Run::Whole => store(at(0), triples_of_thirds(places)),
+                Run::Halves => store_halves([0, LANES / 2].map(at), triples_of_thirds(places)),
+                Run::Pairs => store_pairs([0, 2, 4, 6].map(at), triples_of_thirds(places)),
+                Run::Single => {
+                    let out = self.out.add(pose * self.out_stride);
+                    scatter(out, &*self.targets.cast::<[u32; LANES]>(), places);
                 }
-                Run::Pairs => {
-                    let pairs =
-                        [0, 2, 4, 6].map(|vertex| out.add(*self.targets.add(lane_of(vertex)) as usize));
-                    store_pairs(pairs, triples_of_thirds(places));
-                }
-                Run::Single => scatter(out, &*self.targets.cast::<[u32; LANES]>(), places),
             }
         }
     }

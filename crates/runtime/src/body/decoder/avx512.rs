@@ -209,7 +209,8 @@ macro_rules! ask {
 /// memory: here every register is named.
 ///
 /// # Safety
-/// Weights hold the columns of a pair, `x` those of eight poses, and there are [`ASKED`] columns for every early line.
+/// Weights hold the columns of a pair, `x` those of eight poses, and there are [`ASKED`] columns for
+/// every early line.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma,f16c")]
 unsafe fn add_eight<const N: usize>(
@@ -313,7 +314,7 @@ impl Pair<'_> {
             let straight = low.run == Run::Whole && high.is_some_and(|high| high.run == Run::Whole);
             let second = high.unwrap_or(low);
             if straight {
-                let (to, then) = (low.target(0), second.target(0));
+                let (to, then) = (low.target(0, 0), second.target(0, 0));
                 let one = |pose: usize, sum: [__m512; 3]| {
                     let [a, b, c] = triples_of_thirds(carry(frames.get_unchecked(first + pose), sum));
                     let (a, b, c) = (halves(a), halves(b), halves(c));
