@@ -3,6 +3,7 @@
 //! transform is applied to eight sums while they are still in registers and no offset is ever stored.
 
 #[cfg(target_arch = "x86_64")]
+#[macro_use]
 mod ahead;
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,8 +1,9 @@
 //! Kernels for x86-64 with AVX2, FMA and F16C.
 
 use super::tanh::{DENOMINATOR, LIMIT, NUMERATOR};
-use super::{Activation, Layer, PANEL, Packed};
+use super::{Activation, CHAINS, Layer, PANEL, Packed};
 use std::arch::x86_64::*;
+use std::hint::black_box;
 
 /// Poses that share one pass over a panel: 2 × 6 sums fill twelve of the sixteen registers.
 const TILE: usize = 6;
@@ -222,23 +223,16 @@ fn activate(activation: Activation, x: __m256) -> __m256 {
 /// The machine has AVX2, FMA and F16C.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub unsafe fn peak_gflops() -> f64 {
-    const ROUNDS: usize = 200_000;
-    let mut best = 0.0f64;
-    for _ in 0..10 {
-        let mut sums = [_mm256_set1_ps(0.5); 12];
-        let (a, b) =
-            (std::hint::black_box(_mm256_set1_ps(0.999)), std::hint::black_box(_mm256_set1_ps(1e-3)));
-        let start = std::time::Instant::now();
-        for _ in 0..ROUNDS {
+    let (a, b) = (black_box(_mm256_set1_ps(0.999)), black_box(_mm256_set1_ps(1e-3)));
+    super::best_gflops(8, |rounds| {
+        let mut sums = [_mm256_set1_ps(0.5); CHAINS];
+        for _ in 0..rounds {
             for sum in &mut sums {
                 *sum = _mm256_fmadd_ps(*sum, a, b);
             }
         }
-        let seconds = start.elapsed().as_secs_f64();
-        std::hint::black_box(sums);
-        best = best.max((ROUNDS * 12 * 8 * 2) as f64 / seconds / 1e9);
-    }
-    best
+        black_box(sums);
+    })
 }
 
 /// The tangent of every number, in place.

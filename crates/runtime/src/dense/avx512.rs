@@ -3,8 +3,9 @@
 
 use super::avx2::unpack;
 use super::tanh::{DENOMINATOR, LIMIT, NUMERATOR};
-use super::{Activation, Layer, PANEL, Packed, UNPACKED};
+use super::{Activation, CHAINS, Layer, PANEL, Packed, UNPACKED};
 use std::arch::x86_64::*;
+use std::hint::black_box;
 
 /// Poses that share one pass over two panels: 2 × 12 sums of the 32 registers.
 const TILE: usize = 12;
@@ -156,21 +157,14 @@ fn tanh(x: __m512) -> __m512 {
 /// The machine has AVX-512 F.
 #[target_feature(enable = "avx512f")]
 pub unsafe fn peak_gflops() -> f64 {
-    const ROUNDS: usize = 200_000;
-    let mut best = 0.0f64;
-    for _ in 0..10 {
-        let mut sums = [_mm512_set1_ps(0.5); 12];
-        let (a, b) =
-            (std::hint::black_box(_mm512_set1_ps(0.999)), std::hint::black_box(_mm512_set1_ps(1e-3)));
-        let start = std::time::Instant::now();
-        for _ in 0..ROUNDS {
+    let (a, b) = (black_box(_mm512_set1_ps(0.999)), black_box(_mm512_set1_ps(1e-3)));
+    super::best_gflops(16, |rounds| {
+        let mut sums = [_mm512_set1_ps(0.5); CHAINS];
+        for _ in 0..rounds {
             for sum in &mut sums {
                 *sum = _mm512_fmadd_ps(*sum, a, b);
             }
         }
-        let seconds = start.elapsed().as_secs_f64();
-        std::hint::black_box(sums);
-        best = best.max((ROUNDS * 12 * 16 * 2) as f64 / seconds / 1e9);
-    }
-    best
+        black_box(sums);
+    })
 }

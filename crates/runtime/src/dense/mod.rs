@@ -336,5 +336,21 @@ pub fn peak_gflops() -> Option<f64> {
     }
 }
 
+/// Sums that do not wait for each other.
+#[cfg(target_arch = "x86_64")]
+const CHAINS: usize = 12;
+
+/// GFLOP/s of the best of ten runs, each of so many rounds of [`CHAINS`] multiply-adds in `lanes` lanes.
+#[cfg(target_arch = "x86_64")]
+fn best_gflops(lanes: usize, run: impl Fn(usize)) -> f64 {
+    const ROUNDS: usize = 200_000;
+    let one = |_| {
+        let start = std::time::Instant::now();
+        run(ROUNDS);
+        (ROUNDS * CHAINS * lanes * 2) as f64 / start.elapsed().as_secs_f64() / 1e9
+    };
+    (0..10).map(one).fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,31 @@ pub const ASKED: usize = 4;
 // Loops in assembly count in these: so many columns a line, so many bytes a column.
 const _: () = assert!(ASKED == 4 && NUMBERS * size_of::<f32>() == 96 && PAIR * size_of::<f32>() == 192);
 
+/// What one column adds to the sums of some poses, as text: bytes of a register, the column, and of each pose the name of
+/// its sums and where its coefficients are.
+macro_rules! column {
+    ($bytes:literal, $column:literal; $($sums:literal $at:literal),*) => {
+        concat!(
+            "vmovups {w0}, [{weights} + 3 * ", $bytes, " * ", $column, "]\n",
+            "vmovups {w1}, [{weights} + 3 * ", $bytes, " * ", $column, " + ", $bytes, "]\n",
+            "vmovups {w2}, [{weights} + 3 * ", $bytes, " * ", $column, " + 2 * ", $bytes, "]\n",
+            $(
+                "vbroadcastss {value}, [", $at, " + 4 * ", $column, "]\n",
+                "vfmadd231ps {", $sums, "0}, {w0}, {value}\n",
+                "vfmadd231ps {", $sums, "1}, {w1}, {value}\n",
+                "vfmadd231ps {", $sums, "2}, {w2}, {value}\n",
+            )*
+        )
+    };
+}
+
+/// Asks for the line at hand in one of the poses, as text.
+macro_rules! ask {
+    ($pose:literal) => {
+        concat!("mov {row}, [{rows} + 8 * ", $pose, "]\n", "prefetcht0 [{row} + {line}]\n")
+    };
+}
+
 /// Bytes at the end of a run whose line is not named.
 const SPARED: u64 = 16;
 

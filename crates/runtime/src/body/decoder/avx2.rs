@@ -90,51 +90,10 @@ unsafe fn unpack<W: Eight>(from: *const W, columns: usize, unit: f32, scratch: &
     scratch.as_ptr()
 }
 
-/// What one column adds, as text.
-macro_rules! column {
+/// What one column adds in four poses, as text.
+macro_rules! four {
     ($column:literal) => {
-        concat!(
-            "vmovups {w0}, [{weights} + 96 * ",
-            $column,
-            "]\n",
-            "vmovups {w1}, [{weights} + 96 * ",
-            $column,
-            " + 32]\n",
-            "vmovups {w2}, [{weights} + 96 * ",
-            $column,
-            " + 64]\n",
-            "vbroadcastss {value}, [{x} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {a0}, {w0}, {value}\n",
-            "vfmadd231ps {a1}, {w1}, {value}\n",
-            "vfmadd231ps {a2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {b0}, {w0}, {value}\n",
-            "vfmadd231ps {b1}, {w1}, {value}\n",
-            "vfmadd231ps {b2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + 2 * {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {c0}, {w0}, {value}\n",
-            "vfmadd231ps {c1}, {w1}, {value}\n",
-            "vfmadd231ps {c2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + {thrice} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {d0}, {w0}, {value}\n",
-            "vfmadd231ps {d1}, {w1}, {value}\n",
-            "vfmadd231ps {d2}, {w2}, {value}\n",
-        )
-    };
-}
-
-/// Asks for the line at hand in one of the poses, as text.
-macro_rules! ask {
-    ($pose:literal) => {
-        concat!("mov {row}, [{rows} + 8 * ", $pose, "]\n", "prefetcht0 [{row} + {line}]\n")
+        column!("32", $column; "a" "{x}", "b" "{x} + {stride}", "c" "{x} + 2 * {stride}", "d" "{x} + {thrice}")
     };
 }
 
@@ -222,7 +181,7 @@ impl Panel<'_> {
                 "jz 3f",
                 "2:",
                 "mov {line:e}, [{lines}]",
-                ask!("0"), column!("0"), ask!("1"), column!("1"), ask!("2"), column!("2"), ask!("3"), column!("3"),
+                ask!("0"), four!("0"), ask!("1"), four!("1"), ask!("2"), four!("2"), ask!("3"), four!("3"),
                 "add {weights}, 4 * 96",
                 "add {x}, 4 * 4",
                 "add {lines}, 4",
@@ -232,7 +191,7 @@ impl Panel<'_> {
                 "test {rest}, {rest}",
                 "jz 5f",
                 "4:",
-                column!("0"),
+                four!("0"),
                 "add {weights}, 96",
                 "add {x}, 4",
                 "dec {rest}",

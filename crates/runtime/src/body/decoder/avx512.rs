@@ -125,82 +125,12 @@ struct Pair<'a> {
 }
 
 /// What one column adds, as text: of the poses four follow `x` and four follow `y`.
-macro_rules! column {
+macro_rules! eight {
     ($column:literal) => {
-        concat!(
-            "vmovups {w0}, [{weights} + 192 * ",
-            $column,
-            "]\n",
-            "vmovups {w1}, [{weights} + 192 * ",
-            $column,
-            " + 64]\n",
-            "vmovups {w2}, [{weights} + 192 * ",
-            $column,
-            " + 128]\n",
-            "vbroadcastss {value}, [{x} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {a0}, {w0}, {value}\n",
-            "vfmadd231ps {a1}, {w1}, {value}\n",
-            "vfmadd231ps {a2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {b0}, {w0}, {value}\n",
-            "vfmadd231ps {b1}, {w1}, {value}\n",
-            "vfmadd231ps {b2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + 2 * {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {c0}, {w0}, {value}\n",
-            "vfmadd231ps {c1}, {w1}, {value}\n",
-            "vfmadd231ps {c2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{x} + {thrice} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {d0}, {w0}, {value}\n",
-            "vfmadd231ps {d1}, {w1}, {value}\n",
-            "vfmadd231ps {d2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{y} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {e0}, {w0}, {value}\n",
-            "vfmadd231ps {e1}, {w1}, {value}\n",
-            "vfmadd231ps {e2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{y} + {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {f0}, {w0}, {value}\n",
-            "vfmadd231ps {f1}, {w1}, {value}\n",
-            "vfmadd231ps {f2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{y} + 2 * {stride} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {g0}, {w0}, {value}\n",
-            "vfmadd231ps {g1}, {w1}, {value}\n",
-            "vfmadd231ps {g2}, {w2}, {value}\n",
-            "vbroadcastss {value}, [{y} + {thrice} + 4 * ",
-            $column,
-            "]\n",
-            "vfmadd231ps {h0}, {w0}, {value}\n",
-            "vfmadd231ps {h1}, {w1}, {value}\n",
-            "vfmadd231ps {h2}, {w2}, {value}\n",
-        )
-    };
-}
-
-/// Asks for the line at hand in two of the poses, as text.
-macro_rules! ask {
-    ($two:literal) => {
-        concat!(
-            "mov {row}, [{rows} + 16 * ",
-            $two,
-            "]\n",
-            "prefetcht0 [{row} + {line}]\n",
-            "mov {row}, [{rows} + 16 * ",
-            $two,
-            " + 8]\n",
-            "prefetcht0 [{row} + {line}]\n",
+        column!(
+            "64", $column;
+            "a" "{x}", "b" "{x} + {stride}", "c" "{x} + 2 * {stride}", "d" "{x} + {thrice}",
+            "e" "{y}", "f" "{y} + {stride}", "g" "{y} + 2 * {stride}", "h" "{y} + {thrice}"
         )
     };
 }
@@ -239,7 +169,10 @@ unsafe fn add_eight<const N: usize>(
             "jz 3f",
             "2:",
             "mov {line:e}, [{lines}]",
-            ask!("0"), column!("0"), ask!("1"), column!("1"), ask!("2"), column!("2"), ask!("3"), column!("3"),
+            ask!("0"), ask!("1"), eight!("0"),
+            ask!("2"), ask!("3"), eight!("1"),
+            ask!("4"), ask!("5"), eight!("2"),
+            ask!("6"), ask!("7"), eight!("3"),
             "add {weights}, 4 * 192",
             "add {x}, 4 * 4",
             "add {y}, 4 * 4",
@@ -250,7 +183,7 @@ unsafe fn add_eight<const N: usize>(
             "test {rest}, {rest}",
             "jz 5f",
             "4:",
-            column!("0"),
+            eight!("0"),
             "add {weights}, 192",
             "add {x}, 4",
             "add {y}, 4",
