@@ -5,6 +5,7 @@ use crate::face_arguments::{DeviceArgument, LearnFaceArguments, TransferArgument
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::watched;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
+use crate::twin_commands::half_weights;
 use anyhow::{Result, bail};
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
@@ -213,7 +214,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
     }
     format!(
         "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
-         {:.3} ms · rig itself {} ms · {} of the multiply-add peak\n16-bit weights cost {} mm · onnxruntime's vertices \
+         {:.3} ms · rig itself {} ms · {} of the multiply-add peak\n16-bit weights {} · onnxruntime's vertices \
          differ by {} mm{training}",
         report.rig,
         thousands(report.vertices as u64),
@@ -226,7 +227,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
         report.normals_ms,
         shown(report.rig_ms),
         report.peak_share.map_or_else(|| "-".into(), |share| format!("{:.0} %", share * 100.0)),
-        report.half_error_mm,
+        half_weights([0, 1].map(|place| report.half_error_mm[place].as_f64())),
         report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
     )
 }

@@ -156,12 +156,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
         let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
         let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
-        let half = match ["max", "mean"].map(|key| report.half_error_mm[key].as_f64()) {
-            [Some(max), Some(mean)] => {
-                format!("move a vertex by {max:.4} mm at most, {mean:.5} mm on average")
-            }
-            _ => "are not in use".into(),
-        };
+        let half = half_weights(["mean", "max"].map(|key| report.half_error_mm[key].as_f64()));
         let training = report.training.as_ref().map_or_else(String::new, |race| {
             format!(
                 "\ntraining, {} networks, {} poses a step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
@@ -263,4 +258,12 @@ fn glb_text(report: &ExportGlbReport) -> String {
         );
     }
     text
+}
+
+/// What 16-bit weights do: by how many mm they move a vertex, on average and at most, where they are in use.
+pub fn half_weights(mean_and_most: [Option<f64>; 2]) -> String {
+    match mean_and_most {
+        [Some(mean), Some(most)] => format!("move a vertex by {most:.4} mm at most, {mean:.5} mm on average"),
+        _ => "are not in use".into(),
+    }
 }

@@ -244,9 +244,7 @@ impl Pair<'_> {
                 }
             }
             // A register counted through by a loop lives in memory: only what the compiler unrolls may follow.
-            let straight = low.run == Run::Whole && high.is_some_and(|high| high.run == Run::Whole);
-            let second = high.unwrap_or(low);
-            if straight {
+            if let Some(second) = high.filter(|high| low.run == Run::Whole && high.run == Run::Whole) {
                 let (to, then) = (low.target(0, 0), second.target(0, 0));
                 let one = |pose: usize, sum: [__m512; 3]| {
                     let [a, b, c] = triples_of_thirds(carry(frames.get_unchecked(first + pose), sum));
