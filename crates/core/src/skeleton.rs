@@ -1,7 +1,7 @@
 //! Bones in a tree, local joint transforms and forward kinematics. Start at [`Skeleton::new`] and
 //! [`Skeleton::forward`]. How bones move vertices is in [`crate::skinning`].
 
-use glam::{Affine3A, Mat3A, Quat, Vec3};
+use glam::{Affine3A, Mat3A, Quat, Vec3, Vec3A};
 use thiserror::Error;
 
 /// What is wrong with a skeleton or a pose for it.
@@ -262,6 +262,32 @@ fn parents_first(bones: &[Bone]) -> Result<Vec<u32>, SkeletonError> {
     Ok(order)
 }
 
+/// A bone's frame without its scale and shear: the same origin, the columns made orthonormal one after another
+/// (Gram–Schmidt; a mirrored bone stays mirrored). Lengths and distances in it are those of the world, whatever
+/// the unit of the bone. An axis that a bone squashes to nothing becomes zero.
+pub fn rigid_frame(transform: &Affine3A) -> Affine3A {
+    let unit = |axis: Vec3A| axis / axis.length().max(1e-12);
+    let Mat3A { x_axis, y_axis, z_axis } = transform.matrix3;
+    let x = unit(x_axis);
+    let y = unit(y_axis - x * x.dot(y_axis));
+    let left = z_axis - x * x.dot(z_axis);
+    let z = unit(left - y * y.dot(left));
+    Affine3A { matrix3: Mat3A::from_cols(x, y, z), translation: transform.translation }
+}
+
+/// World → a [`rigid_frame`]. Where an axis is zero nothing is said along it; a plain inverse would not be finite.
+pub fn into_rigid_frame(frame: &Affine3A) -> Affine3A {
+    let turn = frame.matrix3.transpose();
+    Affine3A { matrix3: turn, translation: -(turn * frame.translation) }
+}
+
+/// Whether a transform is a rotation (or a reflection) and a translation, up to rounding.
+pub fn is_rigid(transform: &Affine3A) -> bool {
+    /// A thousandth of a bone's length is beyond what rounding does.
+    const TOLERANCE: f32 = 1e-3;
+    rigid_frame(transform).matrix3.abs_diff_eq(transform.matrix3, TOLERANCE)
+}
+
 /// The rotation of an affine map without its scale (Gram–Schmidt on the columns).
 pub fn rotation_of(transform: &Affine3A) -> Quat {
     let x = transform.matrix3.x_axis.normalize_or_zero();
@@ -288,6 +314,28 @@ mod tests {
         let mut matrices = Vec::new();
         skeleton.skinning_matrices(&GlobalPose(skeleton.rest_global().to_vec()), &mut matrices);
         assert!(matrices.iter().all(|m| m.abs_diff_eq(Affine3A::IDENTITY, 1e-6)));
+    }
+
+    #[test]
+    fn a_rigid_frame_has_the_unit_of_the_world() {
+        let turn = Quat::from_scaled_axis(Vec3::new(0.3, -1.1, 0.7));
+        let place = Vec3::new(4.0, -2.0, 9.0);
+        let plain = Affine3A::from_rotation_translation(turn, place);
+        for scale in [Vec3::ONE, Vec3::splat(0.01), Vec3::splat(100.0), Vec3::new(0.3, 1.0, 20.0)] {
+            let scaled = Affine3A::from_scale_rotation_translation(scale, turn, place);
+            assert!(rigid_frame(&scaled).abs_diff_eq(plain, 1e-5), "{scale}");
+            assert_eq!(is_rigid(&scaled), scale == Vec3::ONE);
+        }
+        // A mirrored bone stays mirrored, a sheared one becomes orthonormal.
+        let mirror = Affine3A::from_scale_rotation_translation(Vec3::new(2.0, 2.0, -2.0), turn, place);
+        assert!((rigid_frame(&mirror).matrix3.determinant() + 1.0).abs() < 1e-5);
+        let sheared = Affine3A::from_scale(Vec3::new(1.0, 3.0, 0.5)) * plain;
+        let frame = rigid_frame(&sheared);
+        assert!((into_rigid_frame(&frame) * frame).abs_diff_eq(Affine3A::IDENTITY, 1e-5));
+        // A bone without size says nothing, but is finite.
+        let none = rigid_frame(&Affine3A::from_scale_rotation_translation(Vec3::ZERO, turn, place));
+        assert!(none.is_finite() && into_rigid_frame(&none).is_finite());
+        assert_eq!(none.transform_vector3(Vec3::ONE), Vec3::ZERO);
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn twin() -> BodyTwin {
             bones,
             controls: vec![],
             frame: InputFrame::Group,
+            rigid_frames: false,
             training: serde_json::Value::Null,
         },
         rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),

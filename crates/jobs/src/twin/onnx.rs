@@ -14,7 +14,7 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let mut graph = Graph::default();
     let joints = parts.header.bones.len();
     let bones = graph.input("bones", &[joints, 3, 4]);
-    let skeleton = Skeleton::new(&mut graph, &bones);
+    let skeleton = Skeleton::new(&mut graph, &bones, parts.header.rigid_frames);
     let sight = Sight::new(parts);
     let mut inputs = seen_bones(&mut graph, joints, &sight, &skeleton);
     if !parts.header.controls.is_empty() {
@@ -63,19 +63,23 @@ struct Skeleton {
     linear: Value,
     /// `[J,3]`.
     origin: Value,
+    /// The axes in which networks see and speak, `[J,3,3]`: those of the bones, or without scale and shear.
+    frames: Value,
+    rigid: bool,
 }
 
 impl Skeleton {
-    fn new(graph: &mut Graph, bones: &Value) -> Self {
+    fn new(graph: &mut Graph, bones: &Value, rigid: bool) -> Self {
         let columns = graph.integers(&[3], &[0, 1, 2]);
         let linear = graph.node("Gather", &[bones, &columns], &[Attribute::Integer("axis", 2)]);
         let last = graph.integers(&[], &[3]);
         let origin = graph.node("Gather", &[bones, &last], &[Attribute::Integer("axis", 2)]);
-        Self { linear, origin }
+        let frames = if rigid { rigid_frames(graph, &linear) } else { linear.clone() };
+        Self { linear, origin, frames, rigid }
     }
 }
 
-/// Twelve numbers a pair of reference `r` and bone `j`: columns of `X_r^-1 X_j`, then `X_r^-1 (t_j − t_r)`.
+/// Twelve numbers a pair of reference `r` and bone `j`: columns of `X_r^-1 X_j` (`X_r` the frame of `r`), then `X_r^-1 (t_j − t_r)`.
 fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skeleton) -> Value {
     let axis = |axis| Attribute::Integer("axis", axis);
     // The world is an identity after the last bone.
@@ -83,7 +87,11 @@ fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skelet
     let zero = graph.floats(&[1, 3], &[0.0; 3]);
     let linear = graph.node("Concat", &[&skeleton.linear, &identity], &[axis(0)]);
     let origin = graph.node("Concat", &[&skeleton.origin, &zero], &[axis(0)]);
-    let inverse = inverse(graph, &linear);
+    let frames = graph.node("Concat", &[&skeleton.frames, &identity], &[axis(0)]);
+    let inverse = match skeleton.rigid {
+        true => graph.node("Transpose", &[&frames], &[Attribute::Integers("perm", &[0, 2, 1])]),
+        false => inverse(graph, &frames),
+    };
     let count = sight.pairs.len();
     let references: Vec<i64> = sight.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
     let bones: Vec<i64> = sight.pairs.iter().map(|(_, bone)| *bone as i64).collect();
@@ -170,6 +178,31 @@ fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value,
     graph.node("Add", &[&vertices, &spread], &[])
 }
 
+/// Orthonormal axes of `[J,3,3]`, column by column: `rigid_frame` of the core crate.
+fn rigid_frames(graph: &mut Graph, matrices: &Value) -> Value {
+    let along = graph.integers(&[1], &[1]);
+    let least = graph.floats(&[1, 1], &[1e-12]);
+    let mut done: Vec<Value> = Vec::new();
+    for index in 0..3 {
+        let index = graph.integers(&[], &[index]);
+        let mut column = graph.node("Gather", &[matrices, &index], &[Attribute::Integer("axis", 2)]);
+        for other in &done {
+            let product = graph.node("Mul", &[&column, other], &[]);
+            let share = graph.node("ReduceSum", &[&product, &along], &[Attribute::Integer("keepdims", 1)]);
+            let part = graph.node("Mul", &[other, &share], &[]);
+            column = graph.node("Sub", &[&column, &part], &[]);
+        }
+        let squares = graph.node("Mul", &[&column, &column], &[]);
+        let sum = graph.node("ReduceSum", &[&squares, &along], &[Attribute::Integer("keepdims", 1)]);
+        let length = graph.node("Sqrt", &[&sum], &[]);
+        let length = graph.node("Max", &[&length, &least], &[]);
+        done.push(graph.node("Div", &[&column, &length], &[]));
+    }
+    let last = graph.integers(&[1], &[2]);
+    let columns = [0, 1, 2].map(|index| graph.node("Unsqueeze", &[&done[index], &last], &[]));
+    graph.node("Concat", &[&columns[0], &columns[1], &columns[2]], &[Attribute::Integer("axis", 2)])
+}
+
 /// Inverses of `[J,3,3]` by cross products of columns: ONNX has no such operator.
 fn inverse(graph: &mut Graph, matrices: &Value) -> Value {
     let column = |graph: &mut Graph, index: i64| {
@@ -252,7 +285,7 @@ fn group(
     }
     let bone = graph.integers(&[], &[group.bone as i64]);
     let axis = [Attribute::Integer("axis", 0)];
-    let linear = graph.node("Gather", &[&skeleton.linear, &bone], &axis);
+    let linear = graph.node("Gather", &[&skeleton.frames, &bone], &axis);
     let turned = graph.node("Transpose", &[&linear], &[Attribute::Integers("perm", &[1, 0])]);
     let moved = graph.node("MatMul", &[&place, &turned], &[]);
     if parts.base.is_some() {

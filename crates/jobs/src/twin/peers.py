@@ -35,6 +35,16 @@ def feed(pose):
     return inputs
 
 
+def rigid_frames(linear):
+    """Axes of bones without scale and shear, column by column."""
+    done = []
+    for column in linear.unbind(-1):
+        for other in done:
+            column = column - other * (column * other).sum(-1, keepdim=True)
+        done.append(column / column.norm(dim=-1, keepdim=True).clamp(min=1e-12))
+    return torch.stack(done, -1)
+
+
 class Twin(torch.nn.Module):
     """The same networks and skinning in PyTorch, for any number of poses.
 
@@ -62,7 +72,7 @@ class Twin(torch.nn.Module):
                     layers.append(torch.nn.Tanh())
             group.net = torch.nn.Sequential(*layers)
             self.groups.append(group)
-        self.skinned = "rest" in arrays
+        self.skinned, self.rigid = "rest" in arrays, bool(arrays["rigid"])
         if self.skinned:
             get = lambda name: torch.from_numpy(arrays[name])
             self.inverse_rest, self.order = get("inverse_rest"), get("order").long()
@@ -85,10 +95,12 @@ class Twin(torch.nn.Module):
 
     def forward(self, bones, controls):
         linear, origin = bones[..., :3], bones[..., 3]
+        frames = rigid_frames(linear) if self.rigid else linear
         identity = torch.eye(3).expand(len(bones), 1, 3, 3)
-        all_linear = torch.cat([linear, identity], 1)
+        all_frames = torch.cat([frames, identity], 1)
         all_origin = torch.cat([origin, torch.zeros(len(bones), 1, 3)], 1)
-        inverse = torch.linalg.inv(all_linear)[:, self.references]
+        inverse = all_frames.transpose(2, 3) if self.rigid else torch.linalg.inv(all_frames)
+        inverse = inverse[:, self.references]
         relative = (inverse @ linear[:, self.seen]).transpose(2, 3).flatten(2)
         apart = origin[:, self.seen] - all_origin[:, self.references]
         offset = (inverse @ apart.unsqueeze(-1)).squeeze(-1)
@@ -100,7 +112,7 @@ class Twin(torch.nn.Module):
             if len(group.net):
                 place = place + group.net(x).unflatten(1, (-1, 3))
             bone = int(group.bone)
-            moved = place @ linear[:, bone].transpose(1, 2)
+            moved = place @ frames[:, bone].transpose(1, 2)
             out.append(moved if self.skinned else moved + origin[:, bone : bone + 1])
         out = torch.cat(out, 1)
         return out[:, self.order] + self.skin(linear, origin) if self.skinned else out

@@ -151,6 +151,7 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
     let groups = parts.groups.iter().zip(&sight.inputs).filter(|(group, _)| !group.vertices.is_empty());
     let groups: Vec<_> = groups.collect();
     writer.i32("groups", &[], &[groups.len() as i32]);
+    writer.i32("rigid", &[], &[i32::from(parts.header.rigid_frames)]);
     for (index, (group, seen)) in groups.into_iter().enumerate() {
         let named = |name: &str| format!("{index}.{name}");
         let inputs: Vec<i32> = seen.iter().map(|i| *i as i32).collect();

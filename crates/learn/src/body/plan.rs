@@ -477,6 +477,7 @@ impl Plan {
                 bones: bones.iter().map(|b| BoneHeader { name: b.name.clone(), parent: b.parent }).collect(),
                 controls: names,
                 frame: self.frame,
+                rigid_frames: false,
                 training,
             },
             rest_vertices: poses.mesh.positions().to_vec(),

@@ -2,7 +2,7 @@
 
 use super::decoder::{Coefficients, LANES, rows};
 use super::see::crowd::{Bones, Lanes, Rows};
-use super::see::{Pose, see};
+use super::see::{Frames, Pose, see};
 use super::stitch::Needle;
 use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
 use crate::dense::{Kernel, Layer};
@@ -10,6 +10,7 @@ use crate::room::Room;
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use understudy_core::skeleton::rigid_frame;
 use understudy_core::{Affine3A, Vec3, Vec3A};
 
 /// Poses of a crowd that go through a network together: small enough that inputs and outputs of a layer stay in the
@@ -22,6 +23,8 @@ pub struct Workspace {
     /// `[block × inputs]`.
     inputs: Vec<f32>,
     input_count: usize,
+    /// Frames of the bones without scale and shear, where the twin wants them, `[block × J]`.
+    frames: Vec<Affine3A>,
     /// The bones of a crowd, eight poses at a time.
     eights: Bones,
     chunks: Vec<Mutex<Chunk>>,
@@ -70,6 +73,7 @@ impl Workspace {
 
     fn with_block(twin: &BodyTwin, tasks: usize, block: usize) -> Self {
         let input_count = twin.bone_count() * BONE_INPUTS + twin.header().controls.len();
+        let rigid = twin.header().rigid_frames;
         let chunk = |groups: Range<usize>| {
             let members = || twin.groups[groups.clone()].iter();
             let inputs = twin.parts.groups[groups.clone()].iter().map(|g| g.inputs.len()).max();
@@ -95,7 +99,8 @@ impl Workspace {
             kernel: Kernel::detect(),
             inputs: vec![0.0; block * input_count],
             input_count,
-            eights: if block > 1 { Bones::new(block, twin.bone_count()) } else { Bones::default() },
+            frames: vec![Affine3A::IDENTITY; if rigid { block * twin.bone_count() } else { 0 }],
+            eights: if block > 1 { Bones::new(block, twin.bone_count(), rigid) } else { Bones::default() },
             chunks,
             block,
             ghosts: Room::new(block * twin.ghosts),
@@ -207,17 +212,34 @@ impl BodyTwin {
         workers: Option<&Workers>,
         out: &mut [Vec3],
     ) {
-        let Workspace { kernel, inputs, input_count, chunks, eights, ghosts, corrections, carriers, .. } =
-            workspace;
+        let Workspace {
+            kernel,
+            inputs,
+            input_count,
+            chunks,
+            frames,
+            eights,
+            ghosts,
+            corrections,
+            carriers,
+            ..
+        } = workspace;
         let (joints, extra, vertices) =
             (self.bone_count(), self.header().controls.len(), self.vertex_count());
+        let rigid = self.header().rigid_frames;
+        if rigid {
+            frames.iter_mut().zip(bones).for_each(|(frame, bone)| *frame = rigid_frame(bone));
+        }
+        let frames = Frames { frames: if rigid { &frames[..bones.len()] } else { bones }, rigid };
         for pose in 0..poses {
             let own = &mut inputs[pose * *input_count..(pose + 1) * *input_count];
-            self.gather_inputs(&bones[pose * joints..][..joints], &controls[pose * extra..][..extra], own);
+            let (controls, pose) = (&controls[pose * extra..][..extra], pose * joints..(pose + 1) * joints);
+            let frames = Frames { frames: &frames.frames[pose.clone()], ..frames };
+            self.gather_inputs(&bones[pose], frames, controls, own);
         }
         let eights = (poses > 1 && *kernel != Kernel::REFERENCE && self.header().frame == InputFrame::Group)
             .then(|| {
-                eights.fill(bones);
+                eights.fill(bones, frames);
                 &*eights
             });
         let (inputs, input_count, chunks, kernel) = (&*inputs, *input_count, &*chunks, *kernel);
@@ -226,7 +248,9 @@ impl BodyTwin {
             let mut chunk = chunks[task].lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: `out` holds all vertices of all poses and `ghosts` all ghosts, both are borrowed
             // until the tasks have ended, and no two tasks share a group.
-            unsafe { chunk.evaluate(self, kernel, inputs, input_count, bones, eights, poses, places) };
+            unsafe {
+                chunk.evaluate(self, kernel, inputs, input_count, (bones, frames), eights, poses, places)
+            };
         };
         match workers {
             Some(workers) => workers.run(chunks.len(), &job),
@@ -277,14 +301,14 @@ impl BodyTwin {
     }
 
     /// Each bone in its parent's frame where networks see it so, then the controls.
-    fn gather_inputs(&self, bones: &[Affine3A], controls: &[f32], out: &mut [f32]) {
+    fn gather_inputs(&self, bones: &[Affine3A], frames: Frames<'_>, controls: &[f32], out: &mut [f32]) {
         out[bones.len() * BONE_INPUTS..].copy_from_slice(controls);
         if self.header().frame != InputFrame::Parent {
             return;
         }
         for (bone, header) in self.header().bones.iter().enumerate() {
             let relative = match header.parent {
-                Some(parent) => bones[parent].inverse() * bones[bone],
+                Some(parent) => frames.to(parent) * bones[bone],
                 None => bones[bone],
             };
             out[bone * BONE_INPUTS..(bone + 1) * BONE_INPUTS].copy_from_slice(&relative.to_cols_array());
@@ -302,7 +326,7 @@ impl Chunk {
         kernel: Kernel,
         inputs: &[f32],
         input_count: usize,
-        bones: &[Affine3A],
+        (bones, frames): (&[Affine3A], Frames<'_>),
         eights: Option<&Bones>,
         poses: usize,
         (out, ghosts): (Place, Place),
@@ -316,6 +340,7 @@ impl Chunk {
                 let pose = |pose: usize| Pose {
                     inputs: &inputs[pose * input_count..(pose + 1) * input_count],
                     bones: &bones[pose * joints..(pose + 1) * joints],
+                    frames: Frames { frames: &frames.frames[pose * joints..(pose + 1) * joints], ..frames },
                 };
                 match eights {
                     Some(eights) => {
@@ -339,7 +364,7 @@ impl Chunk {
                 std::mem::swap(&mut read, &mut write);
             }
             for (pose, frame) in self.frames[..poses].iter_mut().enumerate() {
-                let mut bone = bones[pose * joints + group.bone];
+                let mut bone = frames.frames[pose * joints + group.bone];
                 if twin.parts.base.is_some() {
                     // The base has the position; the network adds an offset in the bone's frame.
                     bone.translation = Vec3A::ZERO;

@@ -122,6 +122,10 @@ pub struct BodyHeader {
     /// How networks see the bones.
     #[serde(default)]
     pub frame: InputFrame,
+    /// Whether frames of bones are taken without scale and shear (`rigid_frame` in core): networks then see and say
+    /// lengths in cm. Where no bone stretches both are the same and this is off; twins of before had no choice.
+    #[serde(default)]
+    pub rigid_frames: bool,
     /// How it was trained and how well: free form, for people and reports.
     pub training: serde_json::Value,
 }
@@ -278,6 +282,10 @@ impl BodyTwin {
                 let what = format!("corner of face {face}");
                 return Err(TwinError::Index { what, index: corner as usize, count: vertices });
             }
+        }
+        if parts.header.rigid_frames && parts.base.is_none() {
+            // Without one a vertex would follow the frame, not the bone.
+            count("base weights of a twin in rigid frames", 0, vertices)?;
         }
         if let Some(base) = &parts.base {
             count("base weights", base.vertex_count(), vertices)?;

@@ -4,6 +4,7 @@ pub mod crowd;
 
 use super::{BONE_INPUTS, Group, GroupParts, InputFrame, Seen};
 use understudy_core::Affine3A;
+use understudy_core::skeleton::into_rigid_frame;
 
 /// A pose as a network sees it.
 #[derive(Clone, Copy)]
@@ -12,6 +13,27 @@ pub struct Pose<'a> {
     pub inputs: &'a [f32],
     /// In the world.
     pub bones: &'a [Affine3A],
+    /// The bones' frames, which may be rigid.
+    pub frames: Frames<'a>,
+}
+
+/// The frames of the bones of one pose or of several.
+#[derive(Clone, Copy)]
+pub struct Frames<'a> {
+    /// Bone → world.
+    pub frames: &'a [Affine3A],
+    /// Whether they have neither scale nor shear.
+    pub rigid: bool,
+}
+
+impl Frames<'_> {
+    /// World → a bone's frame.
+    pub fn to(&self, bone: usize) -> Affine3A {
+        match self.rigid {
+            true => into_rigid_frame(&self.frames[bone]),
+            false => self.frames[bone].inverse(),
+        }
+    }
 }
 
 /// Writes the inputs of one group.
@@ -20,7 +42,7 @@ pub fn see(frame: InputFrame, group: &Group, parts: &GroupParts, pose: Pose<'_>,
     match frame {
         InputFrame::Parent => pick(row, &parts.inputs, pose.inputs),
         InputFrame::Group => {
-            let to_group = pose.bones[group.bone].inverse();
+            let to_group = pose.frames.to(group.bone);
             let mut start = 0;
             for &Seen { bone, end, whole } in &group.seen {
                 let slots = &mut row[start..end];

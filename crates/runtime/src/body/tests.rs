@@ -4,6 +4,7 @@ use super::file::{FileError, VERSION, parse, to_bytes};
 use super::*;
 use crate::dense::Kernel;
 use crate::workers::Workers;
+use understudy_core::skeleton::{into_rigid_frame, rigid_frame};
 use understudy_core::{Quat, Random};
 
 const BONES: usize = 9;
@@ -85,6 +86,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
             bones,
             controls: (0..controls).map(|c| format!("control{c}")).collect(),
             frame,
+            rigid_frames: false,
             training: serde_json::json!({"mean_cm": 0.1}),
         },
         rest_vertices: (0..vertices).map(|_| random_affine(&mut random, 60.0).translation.into()).collect(),
@@ -121,8 +123,12 @@ fn random_stitch(groups: &[GroupParts]) -> Stitch {
 /// Eq. 2.3 and 2.4 written down once more, slowly, in f64 where it matters.
 fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
     let mut inputs = Vec::new();
+    let rigid = parts.header.rigid_frames;
+    let frame = |bone: &Affine3A| if rigid { rigid_frame(bone) } else { *bone };
+    let to_frame =
+        |bone: &Affine3A| if rigid { into_rigid_frame(&rigid_frame(bone)) } else { bone.inverse() };
     for (bone, header) in parts.header.bones.iter().enumerate() {
-        let relative = header.parent.map_or(bones[bone], |p| bones[p].inverse() * bones[bone]);
+        let relative = header.parent.map_or(bones[bone], |p| to_frame(&bones[p]) * bones[bone]);
         inputs.extend(relative.to_cols_array());
     }
     inputs.extend_from_slice(controls);
@@ -130,7 +136,8 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
     let mut opinions = Vec::new();
     for group in &parts.groups {
         if parts.header.frame == InputFrame::Group {
-            let seen = bones.iter().flat_map(|bone| (bones[group.bone].inverse() * *bone).to_cols_array());
+            let to_group = to_frame(&bones[group.bone]);
+            let seen = bones.iter().flat_map(|bone| (to_group * *bone).to_cols_array());
             inputs.splice(..BONES * BONE_INPUTS, seen.collect::<Vec<f32>>());
         }
         let pick = |((i, m), s): ((&u32, &f32), &f32)| f64::from((inputs[*i as usize] - m) * s);
@@ -159,7 +166,7 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
                     base.row(vertex as usize).map(|(bone, w)| carry(bone).transform_point3(rest) * w).sum()
                 }
             };
-            let place = linear + bones[group.bone].transform_vector3(offset);
+            let place = linear + frame(&bones[group.bone]).transform_vector3(offset);
             match index < group.vertices.len() {
                 true => out[vertex as usize] = place,
                 false => opinions.push(place),
@@ -189,12 +196,26 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
 #[test]
 fn every_path_gives_the_same_vertices() {
     let workers = Workers::new(2).expect("threads start");
-    for (seed, with_base, controls) in [(1, false, 0), (2, true, 0), (3, false, 4), (4, true, 3)] {
-        let parts = random_twin(seed, with_base, controls);
+    for (seed, with_base, controls, rigid) in [
+        (1, false, 0, false),
+        (2, true, 0, false),
+        (3, false, 4, false),
+        (4, true, 3, false),
+        (5, true, 2, true),
+        (6, true, 0, true),
+    ] {
+        let mut parts = random_twin(seed, with_base, controls);
+        parts.header.rigid_frames = rigid;
         let twin = BodyTwin::new(parts.clone(), Precision::Single).expect("a valid twin");
         let mut random = Random::new(seed + 100);
         let poses = if cfg!(miri) { 3 } else { 270 };
-        let bones: Vec<Affine3A> = (0..poses * BONES).map(|_| random_affine(&mut random, 50.0)).collect();
+        let mut bones: Vec<Affine3A> = (0..poses * BONES).map(|_| random_affine(&mut random, 50.0)).collect();
+        for (index, bone) in bones.iter_mut().enumerate().filter(|_| rigid) {
+            // Scale, shear, mirrors, and now and then a bone without any size.
+            let mut axis = || if index % 29 == 3 { 0.0 } else { random.uniform(0.2, 3.0) };
+            let scale = Vec3::new(axis(), axis(), if index % 7 == 0 { -axis() } else { axis() });
+            bone.matrix3 = Affine3A::from_scale(scale).matrix3 * bone.matrix3;
+        }
         let values: Vec<f32> = (0..poses * controls).map(|_| random.uniform(-1.0, 1.0)).collect();
         let count = twin.vertex_count();
         let crowds: Vec<(Kernel, Vec<Vec3>)> = Kernel::all()

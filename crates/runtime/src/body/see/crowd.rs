@@ -5,6 +5,7 @@
 mod avx2;
 
 use super::super::{BONE_INPUTS, Group, GroupParts};
+use super::Frames;
 use crate::dense::Kernel;
 use understudy_core::Affine3A;
 
@@ -21,7 +22,18 @@ type Map = [Lanes; BONE_INPUTS];
 #[derive(Default)]
 pub struct Bones {
     maps: Vec<Map>,
+    /// Their rigid frames, where the twin wants them.
+    frames: Vec<Map>,
     count: usize,
+}
+
+/// The frame of a group's bone.
+#[derive(Clone, Copy)]
+enum Frame<'a> {
+    /// The bone itself, which may stretch.
+    Bone(&'a Map),
+    /// Columns that are orthonormal: the inverse is the transpose.
+    Rigid(&'a Map),
 }
 
 /// Some numbers of every pose, pose after pose.
@@ -34,22 +46,16 @@ pub struct Rows<N> {
 
 impl Bones {
     /// Memory for some poses.
-    pub fn new(poses: usize, count: usize) -> Self {
-        Self { maps: vec![[[0.0; LANES]; BONE_INPUTS]; poses.div_ceil(LANES) * count], count }
+    pub fn new(poses: usize, count: usize, rigid: bool) -> Self {
+        let maps = vec![[[0.0; LANES]; BONE_INPUTS]; poses.div_ceil(LANES) * count];
+        Self { frames: if rigid { maps.clone() } else { Vec::new() }, maps, count }
     }
 
     /// Takes poses over, `[poses · J]`. Lanes beyond the last repeat it.
-    pub fn fill(&mut self, bones: &[Affine3A]) {
-        let Some(last) = bones.len().checked_div(self.count).and_then(|poses| poses.checked_sub(1)) else {
-            return;
-        };
-        for (eight, maps) in self.maps.chunks_exact_mut(self.count).enumerate().take(last / LANES + 1) {
-            for lane in 0..LANES {
-                let pose = (eight * LANES + lane).min(last);
-                for (bone, map) in bones[pose * self.count..].iter().zip(&mut *maps) {
-                    map.iter_mut().zip(bone.to_cols_array()).for_each(|(to, number)| to[lane] = number);
-                }
-            }
+    pub fn fill(&mut self, bones: &[Affine3A], frames: Frames<'_>) {
+        fill(&mut self.maps, self.count, bones);
+        if frames.rigid {
+            fill(&mut self.frames, self.count, frames.frames);
         }
     }
 
@@ -68,7 +74,11 @@ impl Bones {
         let stride = rows.stride;
         let eights = self.maps.chunks_exact(self.count.max(1)).take(poses.div_ceil(LANES));
         for (eight, bones) in eights.enumerate() {
-            products(kernel, group, bones, working);
+            let frame = match self.frames.get(eight * self.count + group.bone) {
+                Some(frame) => Frame::Rigid(frame),
+                None => Frame::Bone(&bones[group.bone]),
+            };
+            products(kernel, group, frame, bones, working);
             let first = eight * LANES;
             let mut start = 0;
             for seen in &group.seen {
@@ -88,15 +98,32 @@ impl Bones {
     }
 }
 
+fn fill(maps: &mut [Map], count: usize, bones: &[Affine3A]) {
+    let Some(last) = bones.len().checked_div(count).and_then(|poses| poses.checked_sub(1)) else {
+        return;
+    };
+    for (eight, maps) in maps.chunks_exact_mut(count).enumerate().take(last / LANES + 1) {
+        for lane in 0..LANES {
+            let pose = (eight * LANES + lane).min(last);
+            for (bone, map) in bones[pose * count..].iter().zip(&mut *maps) {
+                map.iter_mut().zip(bone.to_cols_array()).for_each(|(to, number)| to[lane] = number);
+            }
+        }
+    }
+}
+
 /// The inputs of a group that come from bones.
-fn products(kernel: Kernel, group: &Group, bones: &[Map], out: &mut [Lanes]) {
+fn products(kernel: Kernel, group: &Group, frame: Frame<'_>, bones: &[Map], out: &mut [Lanes]) {
     #[cfg(target_arch = "x86_64")]
     if kernel.has_avx2() {
         // SAFETY: the kernel was chosen because the machine has the instructions.
-        return unsafe { avx2::products(group, bones, out) };
+        return unsafe { avx2::products(group, frame, bones, out) };
     }
     let _ = kernel;
-    let (from, to_group) = (&bones[group.bone], inverse(&bones[group.bone]));
+    let (from, to_group) = match frame {
+        Frame::Bone(map) => (map, inverse(map)),
+        Frame::Rigid(map) => (map, [0, 1, 2].map(|column| [0, 1, 2].map(|row| map[3 * column + row]))),
+    };
     let mut start = 0;
     for seen in &group.seen {
         if let Some(bone) = bones.get(seen.bone) {
@@ -185,8 +212,8 @@ mod tests {
             Affine3A::from_scale_rotation_translation(size, Quat::from_scaled_axis(vector()), vector() * 9.0)
         };
         let maps: Vec<Affine3A> = (0..poses * 2).map(|_| bone()).collect();
-        let mut bones = Bones::new(poses, 2);
-        bones.fill(&maps);
+        let mut bones = Bones::new(poses, 2, false);
+        bones.fill(&maps, Frames { frames: &maps, rigid: false });
         for pose in 0..2 * LANES {
             let (eight, lane) = (pose / LANES, pose % LANES);
             let [a, b] = [0, 1].map(|index| &bones.maps[eight * 2 + index]);

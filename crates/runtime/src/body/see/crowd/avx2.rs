@@ -1,13 +1,16 @@
 //! The same in registers, for x86-64 with AVX2 and FMA.
 
-use super::{Group, LANES, Lanes, Map, place};
+use super::{Frame, Group, LANES, Lanes, Map, place};
 use std::arch::x86_64::*;
 
 /// # Safety
 /// The machine has AVX2 and FMA.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub unsafe fn products(group: &Group, bones: &[Map], out: &mut [Lanes]) {
-    let (from, to_group) = (&bones[group.bone], inverse(&bones[group.bone]));
+pub unsafe fn products(group: &Group, frame: Frame<'_>, bones: &[Map], out: &mut [Lanes]) {
+    let (from, to_group) = match frame {
+        Frame::Bone(map) => (map, inverse(map)),
+        Frame::Rigid(map) => (map, columns(map)),
+    };
     let mut start = 0;
     for seen in &group.seen {
         if let Some(bone) = bones.get(seen.bone) {
@@ -57,11 +60,19 @@ fn product(a: &[[__m256; 3]; 3], from: &Map, b: &Map, number: u8) -> __m256 {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn inverse(map: &Map) -> [[__m256; 3]; 3] {
+fn columns(map: &Map) -> [[__m256; 3]; 3] {
     // No closures: they would not become part of this function.
-    let a = [get(&map[0]), get(&map[1]), get(&map[2])];
-    let b = [get(&map[3]), get(&map[4]), get(&map[5])];
-    let c = [get(&map[6]), get(&map[7]), get(&map[8])];
+    [
+        [get(&map[0]), get(&map[1]), get(&map[2])],
+        [get(&map[3]), get(&map[4]), get(&map[5])],
+        [get(&map[6]), get(&map[7]), get(&map[8])],
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn inverse(map: &Map) -> [[__m256; 3]; 3] {
+    let [a, b, c] = columns(map);
     let rows = [cross(b, c), cross(c, a), cross(a, b)];
     let size = _mm256_mul_ps(rows[0][0], a[0]);
     let size = _mm256_fmadd_ps(rows[0][1], a[1], size);
