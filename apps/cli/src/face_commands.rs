@@ -6,7 +6,8 @@ use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::watched;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
 use crate::twin_commands::half_weights;
-use anyhow::{Result, bail};
+use anyhow::Result;
+use understudy_jobs::JobError;
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
@@ -112,7 +113,8 @@ pub fn run_eval_face(json: bool, arguments: EvalArguments) -> Result<()> {
         command: std::env::args().collect::<Vec<_>>().join(" "),
     };
     let report = watched(|progress| eval_face(&config, progress))?;
-    output::print(json, &report, eval_text)
+    output::print(json, &report, eval_text)?;
+    output::complete(report.page_problem)
 }
 
 fn eval_text(report: &EvalFaceReport) -> String {
@@ -235,7 +237,11 @@ fn bench_text(report: &BenchFaceReport) -> String {
 /// `export` of a face twin.
 pub fn run_export_face(json: bool, arguments: ExportArguments) -> Result<()> {
     let Some(output) = arguments.onnx.filter(|_| arguments.glb.is_none()) else {
-        bail!("--glb: a face twin has no skin; learn one from its dataset with 'understudy learn lbs'");
+        return Err(JobError::Setting {
+            place: "--glb".into(),
+            problem: "a face twin has no skin; learn one from its dataset with 'understudy learn lbs'".into(),
+        }
+        .into());
     };
     let report = export_face_onnx(&ExportConfig { twin: arguments.twin, output })?;
     output::print(json, &report, |report| {

@@ -1,6 +1,6 @@
 //! What goes to standard output: one JSON document, or text and tables for people.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde::Serialize;
 use std::io::{ErrorKind, Write as _};
 
@@ -9,6 +9,11 @@ pub fn print<T: Serialize>(json: bool, result: &T, text: impl FnOnce(&T) -> Stri
     let mut out = if json { serde_json::to_string_pretty(result)? } else { text(result) };
     out.push('\n');
     write(&out)
+}
+
+/// Fails for what a command could not do beside its result, once the result is printed.
+pub fn complete(problem: Option<String>) -> Result<()> {
+    problem.map_or(Ok(()), |problem| Err(anyhow!(problem)))
 }
 
 /// Writes text; a reader that went away (`| head`) is no failure.

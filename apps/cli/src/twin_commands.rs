@@ -12,7 +12,7 @@ use anyhow::Result;
 use understudy_jobs::face::is_face_twin;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
-use understudy_jobs::twin::export::{ExportConfig, ExportReport, export_onnx};
+use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
 use understudy_jobs::twin::learn::{Base, InputFrame, LearnBodyConfig, learn_body};
 
@@ -88,8 +88,9 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
         ..EvalConfig::default()
     };
     config.threads = arguments.threads.unwrap_or(config.threads);
-    let report = eval(&config, &Progress::new())?;
-    output::print(json, &report, eval_text)
+    let report = watched(|progress| eval(&config, progress))?;
+    output::print(json, &report, eval_text)?;
+    output::complete(report.page_problem)
 }
 
 fn eval_text(report: &EvalReport) -> String {
@@ -191,6 +192,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
 
 /// `export`.
 pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
+    check_outputs(&arguments.twin, arguments.onnx.as_deref(), arguments.glb.as_deref())?;
     if is_face_twin(&arguments.twin)? {
         return run_export_face(json, arguments);
     }

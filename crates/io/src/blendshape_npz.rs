@@ -43,6 +43,7 @@ pub fn read(path: &Path, cm_per_unit: Option<f32>) -> Result<BlendshapeFile, Rea
 /// [`read`] on bytes.
 pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile, ParseError> {
     let npz = NpzReader::parse(bytes)?;
+    check_headers(&npz)?;
     let conversion = conversion(&npz, cm_per_unit)?;
     let scale = conversion.scale;
     let neutral = npz.f32("neutral", &[Any("n"), Exactly(3)])?;
@@ -84,6 +85,34 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
     }
     let mesh = parts.build().map_err(|error| in_array("faces", error))?;
     Ok(BlendshapeFile { mesh, rig, conversion })
+}
+
+/// All shapes fit together: nothing is unpacked for a file that is not a rig.
+fn check_headers(npz: &NpzReader) -> Result<(), ParseError> {
+    if let Some(missing) =
+        ["neutral", "faces", "names", "deltas"].into_iter().find(|name| !npz.contains(name))
+    {
+        return Err(in_array(missing, "is missing"));
+    }
+    let offsets = [Any("m"), Any("n"), Exactly(3)];
+    npz.check_shapes(&[
+        ("names", &offsets[..1]),
+        ("neutral", &offsets[1..]),
+        ("faces", &[Any("f"), Either(3, 4)]),
+        ("deltas", &offsets),
+        ("face_uv", &[Any("f"), Either(3, 4)]),
+        ("segments", &[Any("n")]),
+    ])?;
+    for level in LEVELS {
+        let (index, deltas) = corrective_names(level);
+        let shape = [Any("c"), Any("n"), Exactly(3)];
+        npz.check_shapes(&[
+            ("neutral", &offsets[1..]),
+            (&index, &[Any("c"), Exactly(level)]),
+            (&deltas, &shape),
+        ])?;
+    }
+    Ok(())
 }
 
 /// The unit of an archive: given, or what its `unit_cm` says, or centimetres.

@@ -14,7 +14,9 @@
 //! header = tomllib.load(open("data/hero/dataset.toml", "rb"))
 //! chunks = [load_file(name) for name in sorted(glob.glob("data/hero/chunk-*.safetensors"))]
 //! ```
-//! A chunk's `sha256` (in its metadata and in `dataset.toml`) covers its bytes after the JSON header.
+//! A chunk's `sha256` (in its metadata and in `dataset.toml`) covers its bytes after the JSON header; the one in
+//! the first line of `dataset.toml` covers all that follows that line (`tail -n +2 dataset.toml | sha256sum`).
+//! Datasets that earlier versions wrote have no such line and are read all the same.
 
 mod chunk;
 mod header;

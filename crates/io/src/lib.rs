@@ -20,5 +20,5 @@ pub mod tensors;
 mod units;
 
 pub use arrays::{Array, Dim};
-pub use error::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
+pub use error::{ParseError, ReadError, WriteError, output_target, read_bytes, write_atomic};
 pub use units::{Axis, Conversion};

@@ -38,9 +38,16 @@ pub fn read(path: &Path) -> Result<MeshSequence, ReadError> {
 /// [`read`] on bytes.
 pub fn parse(bytes: Vec<u8>) -> Result<MeshSequence, ParseError> {
     let npz = NpzReader::parse(bytes)?;
-    let conversion = conversion(&npz, None)?;
     let positions = one_of(&npz, ["vertices", "frames"])?;
     let polygons = one_of(&npz, ["faces", "polys"])?;
+    npz.check_shapes(&[
+        (positions, &[Any("f"), Any("n"), Exactly(3)]),
+        ("rest", &[Any("n"), Exactly(3)]),
+        (polygons, &[Any("p"), Either(3, 4)]),
+        ("rate", &[]),
+        ("unit_cm", &[]),
+    ])?;
+    let conversion = conversion(&npz, None)?;
     let array = npz.f32(positions, &[Any("f"), Any("n"), Exactly(3)])?;
     let (count, vertices) = (array.shape[0], array.shape[1]);
     if count == 0 || vertices == 0 {

@@ -27,6 +27,12 @@ impl NpzReader {
         Self::parse(read_bytes(path)?).map_err(ReadError::content(path))
     }
 
+    /// Archives that unpack to no more than this are not suspected.
+    const SMALL: usize = 256 << 20;
+    /// How many times its own size a larger archive may unpack to. Offsets of shapes, most of them zero, shrink a
+    /// hundredfold; a file made to fill memory a thousandfold.
+    const MAX_GROWTH: usize = 200;
+
     /// Reads the directory and every array's header. Members that are no `.npy` are ignored, as NumPy does.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, ParseError> {
         let mut arrays: Vec<(String, zip::Member, Header)> = Vec::new();
@@ -42,6 +48,17 @@ impl NpzReader {
             let prefix = zip::unpack_prefix(&bytes, &member, npy::MAX_HEADER)?;
             let header = Header::parse(&prefix, member.size).map_err(whose)?;
             arrays.push((name, member, header));
+        }
+        let unpacked = arrays.iter().fold(0usize, |sum, (_, member, _)| sum.saturating_add(member.size));
+        if unpacked > Self::SMALL.max(bytes.len().saturating_mul(Self::MAX_GROWTH)) {
+            let (name, ..) = arrays.iter().max_by_key(|(_, member, _)| member.size).expect("some are there");
+            let problem = format!(
+                "the archive's {} bytes would unpack to {unpacked}, more than {} times as many; if that is \
+                 meant, save it uncompressed (numpy.savez)",
+                bytes.len(),
+                Self::MAX_GROWTH
+            );
+            return Err(in_array(name, problem));
         }
         Ok(Self { bytes, arrays })
     }
@@ -59,6 +76,25 @@ impl NpzReader {
     /// The shape of an array.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
         self.arrays.iter().find(|(other, ..)| other == name).map(|(.., header)| header.shape.as_slice())
+    }
+
+    /// Compares the headers of several arrays with what is expected, before any of them is unpacked. A letter
+    /// stands for the same length in all of them; arrays that are not there are left out.
+    pub fn check_shapes(&self, expected: &[(&str, &[Dim])]) -> Result<(), ParseError> {
+        let mut lengths: Vec<(&str, usize)> = Vec::new();
+        for (name, want) in expected {
+            let Some(shape) = self.shape(name) else { continue };
+            let mut known = want.to_vec();
+            for (dim, length) in known.iter_mut().zip(shape) {
+                let Dim::Any(letter) = *dim else { continue };
+                match lengths.iter().find(|(other, _)| *other == letter) {
+                    Some((_, length)) => *dim = Dim::Exactly(*length),
+                    None => lengths.push((letter, *length)),
+                }
+            }
+            check_shape(name, shape, &known)?;
+        }
+        Ok(())
     }
 
     /// The element type of an array as NumPy writes it: `<f4`, `<U19`.
@@ -345,6 +381,46 @@ mod tests {
         let mut writer = NpzWriter::new();
         writer.f32("a", &[2], &[1.0]);
         assert_eq!(writer.finish().expect_err("count"), "array 'a': shape [2] for 1 elements");
+    }
+
+    /// An archive with one compressed array of zeros, cut short: what it claims is in its headers alone.
+    fn claim(shape: &[usize], packed_bytes: usize) -> Vec<u8> {
+        use flate2::{Compression, write::DeflateEncoder};
+        use std::io::Write as _;
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        let header = npy::write_header("<f4", shape);
+        encoder.write_all(&header).expect("to memory");
+        encoder.write_all(&vec![0; npy::MAX_HEADER]).expect("to memory");
+        let mut packed = encoder.finish().expect("to memory");
+        packed.resize(packed_bytes, 0);
+        let size = header.len() + 4 * shape.iter().product::<usize>();
+        let mut archive = zip::Archive::default();
+        archive.add("vertices.npy", &packed).expect("small");
+        let mut bytes = archive.finish();
+        let directory = bytes.len() - 22 - 46 - "vertices.npy".len();
+        bytes[directory + 10] = 8;
+        bytes[directory + 24..directory + 28].copy_from_slice(&(size as u32).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn bombs_are_refused_by_their_headers() {
+        // 2.1 GB from 2.1 MB, which is all that deflate can do.
+        let error = NpzReader::parse(claim(&[10_000, 17_500, 3], 2_100_000)).map(drop).expect_err("a bomb");
+        assert!(
+            error.to_string().starts_with("array 'vertices': ") && error.problem.contains("unpack to 2100")
+        );
+        // The same growth of a small archive, and a large one of little growth, are let through.
+        NpzReader::parse(claim(&[100, 17_500, 3], 25_000)).expect("21 MB are not worth a word");
+        NpzReader::parse(claim(&[10_000, 17_500, 3], 20_000_000)).expect("a hundredfold happens");
+    }
+
+    #[test]
+    fn shapes_agree_before_anything_is_unpacked() {
+        let reader = NpzReader::parse(claim(&[100, 17_500, 3], 25_000)).expect("headers are fine");
+        let error = reader.check_shapes(&[("vertices", &[Any("n"), Any("n"), Exactly(3)])]);
+        let problem = error.expect_err("two lengths for one letter").to_string();
+        assert_eq!(problem, "array 'vertices': shape [100,17500,3], expected [n,100,3]");
     }
 
     #[test]

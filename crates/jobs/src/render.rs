@@ -95,7 +95,7 @@ pub struct RenderReport {
 /// Draws and writes the file.
 pub fn render(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, JobError> {
     let views = config.check()?;
-    check_file(&config.output)?;
+    check_file(&config.output, &[&rigs::source_file(&config.rig)])?;
     let path = Path::new(&config.rig);
     if extension(path) == "obj" {
         let file = understudy_io::obj::read(path)?;

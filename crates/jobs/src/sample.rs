@@ -1,7 +1,7 @@
 //! Records a dataset: poses from a source, a rig's answers, chunks on disk. Start at [`sample`]. Every
 //! chunk depends on its number alone, so that neither threads nor interruptions change a byte.
 
-use crate::outputs::check_folder;
+use crate::outputs::{check_folder, is_of_dataset};
 use crate::rigs;
 use crate::{Event, JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
@@ -305,10 +305,7 @@ fn check_content(folder: &Path) -> Result<(), JobError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let ours = |name: &String| {
-        ["dataset.toml", "rest.safetensors", "chunk-"].iter().any(|start| name.starts_with(start))
-    };
-    match names.iter().find(|name| !ours(name)) {
+    match names.iter().find(|name| !is_of_dataset(name)) {
         Some(other) if !names.iter().any(|name| name == "dataset.toml") => Err(JobError::unusable(
             folder,
             format!("holds no dataset but other things ('{other}'); choose another folder"),

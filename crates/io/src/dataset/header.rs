@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use understudy_core::ControlSpecs;
 
 const FORMAT: u32 = 1;
+/// How the first line begins.
+const HASH: &str = "sha256 = ";
 
 /// What was sampled and how: two runs with equal headers and rest make equal bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,11 +102,30 @@ impl Manifest {
         }
     }
 
-    pub fn to_text(&self) -> String {
+    fn content(&self) -> String {
         toml::to_string_pretty(self).expect("a manifest has only what TOML can say")
     }
 
+    /// The file: a first line with the hash of all that follows it, then the content.
+    pub fn to_text(&self) -> String {
+        let content = self.content();
+        format!("{HASH}\"{}\"\n{content}", content_hash([content.as_bytes()]))
+    }
+
     pub fn parse(text: &str) -> Result<Self, ParseError> {
+        // Datasets of earlier versions have no such line.
+        let Some(rest) = text.strip_prefix(HASH) else { return Self::parse_content(text) };
+        let (hash, content) = rest.split_once('\n').unwrap_or((rest, ""));
+        if hash != format!("\"{}\"", content_hash([content.as_bytes()])) {
+            let problem = "the file does not match its hash: it was damaged, or edited (delete this line to \
+                           accept an edit)";
+            return Err(ParseError::new("line 1", problem));
+        }
+        // An empty line in place of the hash: later lines keep their numbers.
+        Self::parse_content(&format!("\n{content}"))
+    }
+
+    fn parse_content(text: &str) -> Result<Self, ParseError> {
         // The version first: a later format may have other fields.
         #[derive(Deserialize)]
         struct Version {
@@ -151,7 +172,7 @@ impl Manifest {
     /// A hash of everything but the progress: it ties a chunk to its dataset.
     pub fn identity(&self) -> String {
         let unfinished = Self { complete: false, chunk_sha256: Vec::new(), ..self.clone() };
-        content_hash([unfinished.to_text().as_bytes()])
+        content_hash([unfinished.content().as_bytes()])
     }
 
     /// The first setting in which two datasets differ.

@@ -220,6 +220,10 @@ fn bad_manifests_are_named() {
     let text = fs::read_to_string(folder.path().join(MANIFEST)).expect("there");
     let (read, complete) = parse_manifest(&text).expect("just written");
     assert!(complete && read == header());
+    // Without its hash, as earlier versions wrote it.
+    let (hash, text) = text.split_once('\n').expect("several lines");
+    assert!(hash.starts_with("sha256 = "), "{hash}");
+    assert_eq!(parse_manifest(text).expect("an older dataset"), (header(), true));
     for (from, to, part) in [
         ("format = 1", "format = 2", "version 2"),
         ("seed = 7", "seed = -7", "line"),
@@ -231,5 +235,21 @@ fn bad_manifests_are_named() {
         assert!(text.contains(from), "{from} in {text}");
         let error = parse_manifest(&text.replace(from, to)).expect_err(to).to_string();
         assert!(error.contains(part), "{to}: {error}");
+    }
+}
+
+#[test]
+fn every_damaged_byte_of_the_manifest_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (header, rest) = (header(), rest(true));
+    write_all(DatasetWriter::create(folder.path(), &header, &rest).expect("created"));
+    let good = fs::read(folder.path().join(MANIFEST)).expect("there");
+    for place in 0..good.len() {
+        for bit in [1u8, 0x20] {
+            let mut bad = good.clone();
+            bad[place] ^= bit;
+            let bad = String::from_utf8(bad).expect("the manifest is ASCII");
+            assert!(parse_manifest(&bad).is_err(), "byte {place}, bit {bit}");
+        }
     }
 }

@@ -71,7 +71,7 @@ impl ConvertConfig {
         if self.remesh && (format != "obj" || self.bake.is_some()) {
             return Err(JobError::unusable(&self.output, "a mesh with another topology is written as .obj"));
         }
-        check_file(&self.output)
+        check_file(&self.output, &[&crate::rigs::source_file(&self.input)])
     }
 }
 

@@ -8,7 +8,7 @@ use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
 use source::Source;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_core::metrics::{distances, summarise};
 use understudy_core::{Affine3A, Bone, JointClip, JointPose, JointTransform, Quat, Skeleton, Vec3};
@@ -65,7 +65,8 @@ impl DecomposeConfig {
         if extension(&self.output) != "glb" {
             return Err(JobError::unusable(&self.output, "a skin is written as .glb"));
         }
-        check_file(&self.output)
+        let inputs: Vec<&Path> = self.data.iter().map(PathBuf::as_path).collect();
+        check_file(&self.output, &inputs)
     }
 }
 

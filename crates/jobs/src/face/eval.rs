@@ -8,6 +8,7 @@ use super::eval_pictures::{Exhibit, strain};
 use super::gaps::{GapFigures, Gaps};
 use super::rigidity::{RigidFigures, Rigidity};
 use super::spectrum::Spectrum;
+use crate::outputs::check_folder;
 use crate::twin::bench::median;
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
@@ -113,19 +114,25 @@ pub struct EvalFaceReport {
     pub teeth: Option<RigidFigures>,
     /// Test poses.
     pub poses: usize,
-    /// The page, where one was asked for.
+    /// The page, where one was asked for and could be written.
     pub page: Option<PathBuf>,
+    /// Why a page that was asked for is not there: the figures are worth having all the same.
+    pub page_problem: Option<String>,
 }
 
 /// Weighs a face twin, and writes its page where one is asked for.
 pub fn eval_face(config: &EvalFaceConfig, watch: &dyn Watch) -> Result<EvalFaceReport, JobError> {
+    config.report.as_deref().map(check_folder).transpose()?;
     let twin = open_face_twin(&config.twin)?;
     let (mut report, exhibits) = weigh_face(config, &twin, watch)?;
     if let Some(folder) = &config.report {
         watch.event(Event::Started { what: "drawing heat maps", total: 1, unit: "page" });
         let rig = live_rig(&twin);
         let colours = rig.as_ref().and_then(|rig| rig.colours());
-        report.page = Some(eval_page::write(folder, config, &twin, colours, &report, &exhibits)?);
+        match eval_page::write(folder, config, &twin, colours, &report, &exhibits) {
+            Ok(page) => report.page = Some(page),
+            Err(error) => report.page_problem = Some(error.to_string()),
+        }
         watch.event(Event::Finished);
     }
     Ok(report)
@@ -310,6 +317,7 @@ fn weigh(
         teeth: rigidity.figures(&mesh, |name| name.starts_with("tooth")),
         poses: seen,
         page: None,
+        page_problem: None,
     };
     Ok((report, exhibits))
 }

@@ -23,7 +23,7 @@ pub struct ExportFaceReport {
 
 /// Writes the ONNX graph.
 pub fn export_face_onnx(config: &crate::twin::export::ExportConfig) -> Result<ExportFaceReport, JobError> {
-    check_file(&config.output)?;
+    check_file(&config.output, &[&config.twin])?;
     let twin = open_face_twin(&config.twin)?;
     let bytes = face_graph(twin.parts());
     write_atomic(&config.output, &bytes)?;

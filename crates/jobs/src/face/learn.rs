@@ -82,7 +82,8 @@ const REFINEMENT_SEED: u64 = 0x0f1e;
 
 /// Learns a twin and writes it. Where training stands is kept beside the output until it is whole.
 pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFaceReport, JobError> {
-    check_file(&config.output)?;
+    let inputs = std::iter::once(config.data.as_path()).chain(config.from.as_deref());
+    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     config.settings.check().map_err(|error| JobError::setting("learn face", error))?;
     if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
         return Err(JobError::setting("minutes", format!("{minutes} is not a length of time")));
@@ -98,6 +99,7 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     let start = Instant::now();
     let mut loaded = Loaded::read(&config.data, watch)?;
     let rig_name = loaded.header.rig.clone();
+    check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = live_rig(&rig_name, loaded.mesh.topology_hash(), watch);
     let poses = loaded.poses();
     pool.install(|| Run { config, watch, start }.learn(&rig_name, poses, rig.as_deref()))

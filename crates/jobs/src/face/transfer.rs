@@ -61,7 +61,8 @@ pub struct TransferFigures {
 
 /// Transfers a twin and writes it.
 pub fn transfer_face(config: &TransferConfig, watch: &dyn Watch) -> Result<TransferReport, JobError> {
-    check_file(&config.output)?;
+    let inputs = [&config.twin, &config.mesh].into_iter().chain(&config.check).map(PathBuf::as_path);
+    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     let twin = open_face_twin(&config.twin)?;
     let read = understudy_io::obj::read(&config.mesh)?;
     for message in &read.warnings {

@@ -17,13 +17,13 @@ pub mod solver {
     pub use understudy_solve::inverse_rig::{InverseSettings, Method, Missing, Order, Symmetry};
 }
 
-use crate::outputs::{check_file, extension};
+use crate::outputs::{check_distinct, check_file, extension};
 use crate::rigs::{self, OpenRig};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
 use failure::Failure;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 use targets::Targets;
@@ -238,12 +238,16 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
 }
 
 fn check(config: &InvertConfig) -> Result<(), JobError> {
-    check_file(&config.output)?;
+    let rig = rigs::source_file(&config.rig);
+    let inputs = std::iter::once(rig.as_path()).chain(config.vertex_weights.as_deref());
+    let inputs: Vec<&Path> = inputs.chain(config.targets.iter().map(PathBuf::as_path)).collect();
+    check_file(&config.output, &inputs)?;
     if !matches!(extension(&config.output).as_str(), "csv" | "npz") {
         return Err(JobError::unusable(&config.output, "weights are written as .csv or .npz"));
     }
     if let Some(path) = &config.report {
-        check_file(path)?;
+        check_file(path, &inputs)?;
+        check_distinct(&[("the weights", &config.output), ("the page", path)])?;
     }
     if config.targets.is_empty() {
         return Err(JobError::setting("targets", "there are none"));

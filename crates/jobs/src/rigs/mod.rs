@@ -96,6 +96,15 @@ pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     }
 }
 
+/// The file or folder that a rig or any other input is read from. A character made by code has none; its name
+/// stands for no file then.
+pub(crate) fn source_file(name: &str) -> PathBuf {
+    if Names::REAL.contains(&name) {
+        return data::real_file(name).unwrap_or_default();
+    }
+    if Names::contains(name) { PathBuf::new() } else { name.into() }
+}
+
 /// Why something is neither a rig nor a file of a wanted kind.
 pub(crate) fn not_a_file(path: &Path, wanted: &str) -> JobError {
     if path.exists() {

@@ -3,6 +3,7 @@
 
 use super::data::{Loaded, open_twin};
 use super::eval_page;
+use crate::outputs::check_folder;
 use crate::{Event, JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -98,12 +99,15 @@ pub struct EvalReport {
     pub seams: Seams,
     /// Test poses.
     pub poses: usize,
-    /// The page, where one was asked for.
+    /// The page, where one was asked for and could be written.
     pub page: Option<PathBuf>,
+    /// Why a page that was asked for is not there: the figures are worth having all the same.
+    pub page_problem: Option<String>,
 }
 
 /// Weighs a twin.
 pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobError> {
+    config.report.as_deref().map(check_folder).transpose()?;
     let twin = open_twin(&config.twin)?;
     if config.test.is_empty() {
         return Err(JobError::setting("test", "no dataset of held-out poses is named"));
@@ -324,12 +328,15 @@ fn weigh(
         seams,
         poses: poses_seen,
         page: None,
+        page_problem: None,
     };
     if let Some(folder) = &config.report {
         let errors: Vec<(&str, &[f32])> =
             names.iter().map(String::as_str).zip(whole.iter().map(|t| &t.distances[..])).collect();
-        let page = eval_page::write(folder, config, &mesh, &names, &report, &errors, &exhibits, &owner)?;
-        report.page = Some(page);
+        match eval_page::write(folder, config, &mesh, &names, &report, &errors, &exhibits, &owner) {
+            Ok(page) => report.page = Some(page),
+            Err(error) => report.page_problem = Some(error.to_string()),
+        }
     }
     Ok(report)
 }

@@ -4,9 +4,9 @@
 use super::data::open_twin;
 use super::onnx::body_graph;
 use crate::JobError;
-use crate::outputs::check_file;
+use crate::outputs::{check_distinct, check_file};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use understudy_io::write_atomic;
 
 /// What to export.
@@ -34,9 +34,20 @@ pub struct ExportReport {
     pub vertices: [usize; 2],
 }
 
+/// Fails where an export would replace its own input, or write two formats into one file.
+pub fn check_outputs(twin: &Path, onnx: Option<&Path>, glb: Option<&Path>) -> Result<(), JobError> {
+    for output in [onnx, glb].into_iter().flatten() {
+        check_file(output, &[twin])?;
+    }
+    match (onnx, glb) {
+        (Some(onnx), Some(glb)) => check_distinct(&[("onnx", onnx), ("glb", glb)]),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the ONNX graph.
 pub fn export_onnx(config: &ExportConfig) -> Result<ExportReport, JobError> {
-    check_file(&config.output)?;
+    check_file(&config.output, &[&config.twin])?;
     let twin = open_twin(&config.twin)?;
     let bytes = body_graph(twin.parts());
     write_atomic(&config.output, &bytes)?;

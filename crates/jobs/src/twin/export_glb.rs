@@ -118,7 +118,9 @@ struct Take {
 
 /// Fits the skin, turns the bones into joints and writes the GLB.
 pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportGlbReport, JobError> {
-    check_file(&config.output)?;
+    let clips = config.clips.iter().map(Path::new);
+    let inputs = std::iter::once(config.twin.as_path()).chain(config.train.as_deref()).chain(clips);
+    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     if !(config.rate.is_finite() && config.rate > 0.0) {
         return Err(JobError::setting("rate", format!("{} frames a second", config.rate)));
     }

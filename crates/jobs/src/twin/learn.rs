@@ -106,7 +106,7 @@ pub struct LearnBodyReport {
 
 /// Learns a twin and writes it. Groups that are done are kept beside the output until it is whole.
 pub fn learn_body(config: &LearnBodyConfig, watch: &dyn Watch) -> Result<LearnBodyReport, JobError> {
-    check_file(&config.output)?;
+    check_file(&config.output, &[&config.data])?;
     let mut settings = config.settings.clone();
     if let Some(target) = config.target_mm {
         settings.target = Some(target / 10.0);
@@ -119,6 +119,7 @@ pub fn learn_body(config: &LearnBodyConfig, watch: &dyn Watch) -> Result<LearnBo
     let start = Instant::now();
     let mut loaded = Loaded::read(&config.data, watch)?;
     let (header, hash) = (loaded.header.clone(), loaded.mesh.topology_hash());
+    check_file(&config.output, &[&rigs::source_file(&header.rig)])?;
     let rig = live_rig(&header.rig, hash, watch);
     let poses = loaded.poses();
     pool.install(|| train(config, &settings, &header.rig, &poses, rig.as_deref(), start, watch))
