@@ -7,5 +7,5 @@ pub mod body;
 pub mod container;
 pub mod dense;
 pub mod face;
-pub mod room;
+pub mod large_pages;
 pub mod workers;

@@ -7,10 +7,10 @@ mod counting;
 use counting::allocations;
 use understudy_core::{ControlSpec, ControlSpecs, Face, MeshParts, Vec2, Vec3};
 use understudy_runtime::dense::Precision;
-use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::{
-    BodyParts, DenseParts, FaceHeader, FaceParts, FaceTwin, GradientSpace, MapParts, MotionParts, NetParts,
-    RigidParts, Stage, Workspace,
+    DenseParts, FaceHeader, FaceParts, FaceTwin, GradientSpace, MapParts, MotionParts, NetParts,
+    RigidBodyParts, RigidParts, Stage, Workspace,
 };
 use understudy_runtime::workers::Workers;
 
@@ -25,7 +25,7 @@ fn layer(rows: usize, columns: usize) -> DenseParts {
     DenseParts { weights: numbers(rows * columns), bias: numbers(rows) }
 }
 
-fn net(name: &str, stage: Stage, vertices: Vec<u32>, shape: DrawingShape) -> NetParts {
+fn net(name: &str, stage: Stage, vertices: Vec<u32>, shape: MapShape) -> NetParts {
     let place = |v: &u32| Vec2::new((v * 7 % 31) as f32, (v * 13 % 31) as f32);
     NetParts {
         name: name.into(),
@@ -69,17 +69,12 @@ fn twin() -> FaceTwin {
                 "a",
                 Stage::Coarse,
                 (0..200).collect(),
-                DrawingShape { untied: true, common: 24, ..DrawingShape::default() },
+                MapShape { untied: true, shared_features: 24, ..MapShape::default() },
             ),
-            net(
-                "b",
-                Stage::Coarse,
-                (200..380).collect(),
-                DrawingShape { untied: true, ..DrawingShape::default() },
-            ),
-            net("c", Stage::Refinement, (50..150).collect(), DrawingShape::refinement()),
+            net("b", Stage::Coarse, (200..380).collect(), MapShape { untied: true, ..MapShape::default() }),
+            net("c", Stage::Refinement, (50..150).collect(), MapShape::refinement()),
         ],
-        bodies: vec![BodyParts {
+        bodies: vec![RigidBodyParts {
             name: "eye".into(),
             vertices: (390..400).collect(),
             motion: MotionParts {

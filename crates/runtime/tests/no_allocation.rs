@@ -7,7 +7,7 @@ mod counting;
 use counting::allocations;
 use understudy_core::{Affine3A, Face, Quat, SkinWeights, Vec3};
 use understudy_runtime::body::{
-    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, Stitch, Storage,
+    BodyHeader, BodyParts, BodyTwin, BoneHeader, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage,
     Workspace,
 };
 use understudy_runtime::dense::{Activation, Precision};
@@ -55,7 +55,7 @@ fn twin() -> BodyTwin {
         base: Some(skin()),
         faces: (0..13_000).map(|v| Face::triangle(v, v + 1, v + 2)).collect(),
         // The first vertex of every group at a border, a second one behind it.
-        stitch: Some(Stitch {
+        seams: Some(SeamCorrection {
             vertices: (0..2 * BONES as u32).collect(),
             border: BONES,
             shares: vec![1.0; 2 * BONES],

@@ -20,7 +20,7 @@ use understudy_learn::face::{FacePoses, coarse_problem_of};
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
-use understudy_runtime::face::sample::Look;
+use understudy_runtime::face::sample::BilinearSample;
 use understudy_runtime::face::{FaceParts, FaceTwin, LEAK, NetParts, Stage, Workspace};
 use understudy_runtime::workers::Workers;
 
@@ -325,11 +325,13 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
     let shape = &map.shape;
     writer.i32(&named("image"), &[2], &[shape.side as i32, shape.channels as i32]);
     writer.i32(&named("doublings"), &[], &[shape.doublings as i32]);
-    let looks: Vec<Look> = map.coordinates.iter().map(|c| Look::at(*c, shape.map_side())).collect();
-    let pixels: Vec<i32> = looks.iter().flat_map(|l| l.pixels(shape.map_side()).map(|p| p as i32)).collect();
-    let weights: Vec<f32> = looks.iter().flat_map(|look| look.weights).collect();
-    writer.i32(&named("pixels"), &[looks.len(), 4], &pixels);
-    writer.f32(&named("weights"), &[looks.len(), 4], &weights);
+    let samples: Vec<BilinearSample> =
+        map.coordinates.iter().map(|c| BilinearSample::at(*c, shape.map_side())).collect();
+    let pixels: Vec<i32> =
+        samples.iter().flat_map(|l| l.pixels(shape.map_side()).map(|p| p as i32)).collect();
+    let weights: Vec<f32> = samples.iter().flat_map(|sample| sample.weights).collect();
+    writer.i32(&named("pixels"), &[samples.len(), 4], &pixels);
+    writer.f32(&named("weights"), &[samples.len(), 4], &weights);
     for (layer, data) in net.dense.iter().enumerate() {
         let rows = data.bias.len();
         writer.f32(
@@ -351,6 +353,6 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
     let (point, bias) = rest.split_at(shape.sets() * shape.outputs * shape.reads());
     let point = untied_weights(shape, point);
     writer.f32(&named("point"), &[shape.outputs, shape.hidden, shape.sets()], &point.features);
-    writer.f32(&named("common"), &[shape.common, shape.outputs * shape.sets()], &point.common);
+    writer.f32(&named("common"), &[shape.shared_features, shape.outputs * shape.sets()], &point.common);
     writer.f32(&named("point_bias"), &[shape.sets(), shape.outputs], bias);
 }

@@ -22,7 +22,7 @@ use understudy_learn::face::{
 use understudy_rigs::Rig;
 use understudy_runtime::dense::Precision;
 use understudy_runtime::face::{
-    BodyParts, FaceError, FaceParts, FaceTwin, MotionParts, NetParts, Workspace, file,
+    FaceError, FaceParts, FaceTwin, MotionParts, NetParts, RigidBodyParts, Workspace, file,
 };
 
 pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
@@ -362,7 +362,7 @@ impl Run<'_> {
         poses: &FacePoses<'_>,
         plan: &Plan,
         influences: &Influences,
-    ) -> Result<Vec<BodyParts>, JobError> {
+    ) -> Result<Vec<RigidBodyParts>, JobError> {
         if plan.bodies.is_empty() {
             return Ok(Vec::new());
         }

@@ -6,8 +6,8 @@
 
 use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
-use understudy_runtime::face::drawing::DrawingShape;
-use understudy_runtime::face::sample::Look;
+use understudy_runtime::face::map_decoder::MapShape;
+use understudy_runtime::face::sample::BilinearSample;
 use understudy_runtime::face::{DenseParts, FaceParts, LEAK, MapParts, MotionParts, NetParts, Stage};
 
 /// Squarings of Horn's matrix: the power 4096 of a gap of a few percent leaves nothing of the others.
@@ -122,7 +122,7 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
         let [from, to, along] = [from, to, 1].map(|number| graph.integers(&[1], &[number]));
         graph.node("Slice", &[numbers, &from, &to, &along], &[])
     };
-    let image = if shape.common > 0 { part(graph, 0, first) } else { numbers.clone() };
+    let image = if shape.shared_features > 0 { part(graph, 0, first) } else { numbers.clone() };
     let image = graph.node("LeakyRelu", &[&image], &[Attribute::Float("alpha", LEAK)]);
     let image = graph.node("Reshape", &[&image, &image_shape], &[]);
     let mut image = graph.node("Transpose", &[&image], &[Attribute::Integers("perm", &[0, 3, 1, 2])]);
@@ -171,9 +171,9 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
                 .map(|place| bias[place % pixels * shape.outputs + place / pixels])
                 .collect();
             let mut bias = graph.floats(&[shape.outputs, pixels], &turned);
-            if shape.common > 0 {
+            if shape.shared_features > 0 {
                 let common = part(graph, first, shape.dense_numbers() as i64);
-                let weights = graph.floats(&[shape.common, shape.outputs * pixels], &own.common);
+                let weights = graph.floats(&[shape.shared_features, shape.outputs * pixels], &own.common);
                 let sums = graph.node("MatMul", &[&common, &weights], &[]);
                 let flat = graph.integers(&[2], &[shape.outputs as i64, pixels as i64]);
                 let sums = graph.node("Reshape", &[&sums, &flat], &[]);
@@ -189,12 +189,13 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
     };
     // Pixels as rows, then the four around each vertex.
     let flat = graph.node("Transpose", &[&flat], &[Attribute::Integers("perm", &[1, 0])]);
-    let looks: Vec<Look> = map.coordinates.iter().map(|c| Look::at(*c, shape.map_side())).collect();
+    let samples: Vec<BilinearSample> =
+        map.coordinates.iter().map(|c| BilinearSample::at(*c, shape.map_side())).collect();
     let places: Vec<i64> =
-        looks.iter().flat_map(|look| look.pixels(shape.map_side()).map(|pixel| pixel as i64)).collect();
-    let weights: Vec<f32> = looks.iter().flat_map(|look| look.weights).collect();
-    let places = graph.integers(&[looks.len(), 4], &places);
-    let weights = graph.floats(&[looks.len(), 4, 1], &weights);
+        samples.iter().flat_map(|sample| sample.pixels(shape.map_side()).map(|pixel| pixel as i64)).collect();
+    let weights: Vec<f32> = samples.iter().flat_map(|sample| sample.weights).collect();
+    let places = graph.integers(&[samples.len(), 4], &places);
+    let weights = graph.floats(&[samples.len(), 4, 1], &weights);
     let four = graph.node("Gather", &[&flat, &places], &axis(0));
     let weighted = graph.node("Mul", &[&four, &weights], &[]);
     let along = graph.integers(&[1], &[1]);
@@ -215,7 +216,7 @@ pub struct UntiedWeights {
 }
 
 /// Turns weights `[pixels][outputs][hidden + common]`.
-pub fn untied_weights(shape: &DrawingShape, weights: &[f32]) -> UntiedWeights {
+pub fn untied_weights(shape: &MapShape, weights: &[f32]) -> UntiedWeights {
     let (outputs, reads, pixels) = (shape.outputs, shape.reads(), shape.sets());
     let over_pixels =
         |output: usize, read: usize| (0..pixels).map(move |p| weights[(p * outputs + output) * reads + read]);

@@ -91,7 +91,7 @@ fn face(twin: &FaceTwin, bytes: u64) -> TwinFacts {
         inputs: net.inputs.len(),
         layers: net.dense.iter().map(|layer| layer.bias.len()).collect(),
         map: net.map.as_ref().map(|map| map.shape.map_side()),
-        common: net.map.as_ref().map(|map| map.shape.common),
+        common: net.map.as_ref().map(|map| map.shape.shared_features),
     });
     TwinFacts {
         method: "face",

@@ -16,7 +16,7 @@ use understudy_core::{Affine3A, Controls, Random, Vec3};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::body::{BLOCK, BodyParts, BodyTwin, GroupParts, LayerParts, Workspace};
 use understudy_runtime::dense::{Activation, Kernel, Layer, Precision};
-use understudy_runtime::room::Room;
+use understudy_runtime::large_pages::VertexBuffer;
 use understudy_runtime::workers::Workers;
 
 /// What to time.
@@ -182,7 +182,7 @@ fn measure(
     let workers = Workers::new(2).map_err(|error| JobError::Machine(error.to_string()))?;
     let mut spaces = [Workspace::new(twin, 1), Workspace::new(twin, 2)];
     let mut crowd_space = Workspace::for_crowd(twin, 1);
-    let mut out = Room::new(twin.vertex_count() * CROWDS[1]);
+    let mut out = VertexBuffer::new(twin.vertex_count() * CROWDS[1]);
     let vertices = twin.vertex_count();
     let mut single = |threads: usize, index: usize, out: &mut [Vec3]| {
         let (bones, controls) = poses.one(twin, index % poses.count);
@@ -286,7 +286,7 @@ fn best_of_many(mut run: impl FnMut() -> f64) -> f64 {
 
 /// Milliseconds a pose of a crowd's networks without the linear base and without seams.
 fn crowd_network_ms(twin: &BodyTwin, poses: &Poses, out: &mut [Vec3]) -> Result<f64, JobError> {
-    let parts = BodyParts { base: None, stitch: None, ..twin.parts().clone() };
+    let parts = BodyParts { base: None, seams: None, ..twin.parts().clone() };
     let bare =
         BodyTwin::new(parts, twin.precision()).map_err(|error| JobError::Machine(error.to_string()))?;
     let mut space = Workspace::for_crowd(&bare, 1);

@@ -73,7 +73,7 @@ fn errors(
     poses: &Poses<'_>,
 ) -> Result<Vec<HalfError>, TwinError> {
     // Seams mix the errors of groups; the question is whose they are.
-    let open = |parts: &BodyParts| BodyParts { stitch: None, ..parts.clone() };
+    let open = |parts: &BodyParts| BodyParts { seams: None, ..parts.clone() };
     let half = BodyTwin::new(open(halves), Precision::Half)?;
     let single = BodyTwin::new(open(exact), Precision::Single)?;
     let used = plan.used_controls();

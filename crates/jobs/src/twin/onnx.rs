@@ -6,7 +6,7 @@
 use super::sight::Sight;
 use understudy_core::{Affine3A, SkinWeights};
 use understudy_io::onnx::{Attribute, Graph, Value};
-use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, Stitch};
+use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, SeamCorrection};
 use understudy_runtime::dense::Activation;
 
 /// The bytes of the model.
@@ -44,10 +44,10 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     }
     let order = graph.integers(&[order.len()], &order);
     let mut vertices = graph.node("Gather", &[&ordered, &order], &[Attribute::Integer("axis", 0)]);
-    if let Some(stitch) = parts.stitch.as_ref().filter(|stitch| stitch.border > 0) {
+    if let Some(seams) = parts.seams.as_ref().filter(|seams| seams.border > 0) {
         let ghosts = graph.integers(&[ghosts.len()], &ghosts);
         let ghosts = graph.node("Gather", &[&ordered, &ghosts], &[Attribute::Integer("axis", 0)]);
-        vertices = stitched(&mut graph, stitch, &ghosts, vertices, parts.rest_vertices.len());
+        vertices = correct_seams(&mut graph, seams, &ghosts, vertices, parts.rest_vertices.len());
     }
     if let Some(base) = &parts.base {
         let skinned = linear_blend(&mut graph, parts, base, &skeleton);
@@ -116,15 +116,21 @@ fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skelet
 
 /// Corrections at the seams, ring by ring: sources are padded to the largest number in their ring with a
 /// weight of zero.
-fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value, size: usize) -> Value {
+fn correct_seams(
+    graph: &mut Graph,
+    seams: &SeamCorrection,
+    ghosts: &Value,
+    vertices: Value,
+    size: usize,
+) -> Value {
     let axis = |axis| Attribute::Integer("axis", axis);
     let sources =
-        |entry: usize| &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize];
+        |entry: usize| &seams.sources[seams.offsets[entry] as usize..seams.offsets[entry + 1] as usize];
     // Which ring an entry lies in follows from those that it reads.
-    let count = stitch.vertices.len();
-    let mut rings: Vec<Vec<usize>> = vec![(0..stitch.border).collect()];
+    let count = seams.vertices.len();
+    let mut rings: Vec<Vec<usize>> = vec![(0..seams.border).collect()];
     let mut ring_of = vec![0usize; count];
-    for entry in stitch.border..count {
+    for entry in seams.border..count {
         let ring = sources(entry).iter().map(|source| ring_of[*source as usize] + 1).max().unwrap_or(1);
         ring_of[entry] = ring;
         rings.resize_with(rings.len().max(ring + 1), Vec::new);
@@ -150,7 +156,7 @@ fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value,
         let along = graph.integers(&[1], &[1]);
         let differences = if ring == 0 {
             let opinions = graph.node("Gather", &[ghosts, &places], &[axis(0)]);
-            let own: Vec<i64> = entries.iter().map(|entry| i64::from(stitch.vertices[*entry])).collect();
+            let own: Vec<i64> = entries.iter().map(|entry| i64::from(seams.vertices[*entry])).collect();
             let own = graph.integers(&[own.len()], &own);
             let own = graph.node("Gather", &[&vertices, &own], &[axis(0)]);
             let own = graph.node("Unsqueeze", &[&own, &along], &[]);
@@ -163,14 +169,14 @@ fn stitched(graph: &mut Graph, stitch: &Stitch, ghosts: &Value, vertices: Value,
         corrections.push(graph.node("ReduceSum", &[&weighted, &along], &[Attribute::Integer("keepdims", 0)]));
     }
     let all = graph.node("Concat", &corrections.iter().collect::<Vec<_>>(), &[axis(0)]);
-    let shares: Vec<f32> = order.iter().map(|entry| stitch.shares[*entry]).collect();
+    let shares: Vec<f32> = order.iter().map(|entry| seams.shares[*entry]).collect();
     let shares = graph.floats(&[count, 1], &shares);
     let all = graph.node("Mul", &[&all, &shares], &[]);
     // A row of zeros for vertices that are not corrected.
     let zero = graph.floats(&[1, 3], &[0.0; 3]);
     let all = graph.node("Concat", &[&all, &zero], &[axis(0)]);
     let mut places = vec![count as i64; size];
-    for (entry, vertex) in stitch.vertices.iter().enumerate() {
+    for (entry, vertex) in seams.vertices.iter().enumerate() {
         places[*vertex as usize] = place[entry];
     }
     let places = graph.integers(&[places.len()], &places);

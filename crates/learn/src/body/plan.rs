@@ -484,8 +484,13 @@ impl Plan {
             rest_bones: poses.skeleton.rest_global().to_vec(),
             base: self.base.clone(),
             faces: poses.mesh.faces().to_vec(),
-            stitch: (settings.seam_rings > 0).then(|| {
-                seams::stitch(&poses.mesh.adjacency(), &self.groups, &self.ghosts, settings.seam_rings)
+            seams: (settings.seam_rings > 0).then(|| {
+                seams::seam_correction(
+                    &poses.mesh.adjacency(),
+                    &self.groups,
+                    &self.ghosts,
+                    settings.seam_rings,
+                )
             }),
             groups: groups.into_iter().map(|g| g.parts).collect(),
         }

@@ -1,8 +1,8 @@
 //! Where groups meet: which vertices beyond its border a group's network speaks of, and how corrections
-//! fade into the groups. The run time's side is `understudy_runtime::body::Stitch`.
+//! fade into the groups. The run time's side is `understudy_runtime::body::SeamCorrection`.
 
 use understudy_core::Adjacency;
-use understudy_runtime::body::Stitch;
+use understudy_runtime::body::SeamCorrection;
 
 /// No group: for marking.
 const NONE: u32 = u32::MAX;
@@ -47,12 +47,12 @@ pub fn rings(adjacency: &Adjacency, own: &[u32], ghosts: &[u32], most: usize) ->
 }
 
 /// Corrections that fade linearly over `rings` rings of vertices: all of it at a border, none beyond.
-pub fn stitch(
+pub fn seam_correction(
     adjacency: &Adjacency,
     groups: &[(u32, Vec<u32>)],
     ghosts: &[Vec<u32>],
     rings: usize,
-) -> Stitch {
+) -> SeamCorrection {
     let owner = owners(groups, adjacency.vertex_count());
     let mut opinions: Vec<(u32, u32)> = Vec::new();
     for ghost in ghosts.iter().flatten() {
@@ -61,7 +61,7 @@ pub fn stitch(
     opinions.sort_unstable();
     // Entry of every vertex, and the ring that it lies in.
     let mut entry = vec![NONE; adjacency.vertex_count()];
-    let mut out = Stitch { offsets: vec![0], ..Stitch::default() };
+    let mut out = SeamCorrection { offsets: vec![0], ..SeamCorrection::default() };
     for (vertex, place) in opinions {
         if out.vertices.last() != Some(&vertex) {
             entry[vertex as usize] = out.vertices.len() as u32;
@@ -108,12 +108,12 @@ pub fn stitch(
 
 /// The same corrections with everything behind the borders in the order of the groups: neighbours in
 /// memory are then neighbours on the mesh.
-fn group_by_group(rings: &Stitch, owner: &[u32]) -> Stitch {
+fn group_by_group(rings: &SeamCorrection, owner: &[u32]) -> SeamCorrection {
     let mut order: Vec<usize> = (0..rings.vertices.len()).collect();
     order[rings.border..].sort_by_key(|entry| owner[rings.vertices[*entry] as usize]);
     let mut place = vec![0u32; order.len()];
     (0u32..).zip(&order).for_each(|(new, old)| place[*old] = new);
-    let mut out = Stitch { border: rings.border, offsets: vec![0], ..Stitch::default() };
+    let mut out = SeamCorrection { border: rings.border, offsets: vec![0], ..SeamCorrection::default() };
     for &entry in &order {
         let sources = &rings.sources[rings.offsets[entry] as usize..rings.offsets[entry + 1] as usize];
         let at_border = entry < rings.border;
@@ -158,27 +158,27 @@ mod tests {
     fn corrections_fade_ring_by_ring_and_stay_in_their_group() {
         let (adjacency, groups) = strip(&[6, 6]);
         let ghosts = ghosts(&adjacency, &groups);
-        let stitch = stitch(&adjacency, &groups, &ghosts, 4);
-        assert_eq!(stitch.border, 4);
-        assert_eq!(&stitch.vertices[..4], [10, 11, 12, 13]);
+        let seams = seam_correction(&adjacency, &groups, &ghosts, 4);
+        assert_eq!(seams.border, 4);
+        assert_eq!(&seams.vertices[..4], [10, 11, 12, 13]);
         // Opinions: the first group's on 12 and 13, then the second's on 10 and 11.
-        assert_eq!(&stitch.sources[..4], [2, 3, 0, 1]);
-        assert_eq!(stitch.vertices.len(), 16);
+        assert_eq!(&seams.sources[..4], [2, 3, 0, 1]);
+        assert_eq!(seams.vertices.len(), 16);
         let share = |vertex: u32| {
-            let place = stitch.vertices.iter().position(|v| *v == vertex);
-            place.map(|place| stitch.shares[place])
+            let place = seams.vertices.iter().position(|v| *v == vertex);
+            place.map(|place| seams.shares[place])
         };
         assert_eq!([10, 8, 6, 4, 2].map(share), [Some(1.0), Some(0.75), Some(0.5), Some(0.25), None]);
         // Behind the border a vertex follows its neighbour in the ring before, on its own side.
-        let eight = stitch.vertices.iter().position(|v| *v == 8).expect("in the second ring");
-        let sources = &stitch.sources[stitch.offsets[eight] as usize..stitch.offsets[eight + 1] as usize];
-        assert_eq!(sources.iter().map(|s| stitch.vertices[*s as usize]).collect::<Vec<_>>(), [10]);
+        let eight = seams.vertices.iter().position(|v| *v == 8).expect("in the second ring");
+        let sources = &seams.sources[seams.offsets[eight] as usize..seams.offsets[eight + 1] as usize];
+        assert_eq!(sources.iter().map(|s| seams.vertices[*s as usize]).collect::<Vec<_>>(), [10]);
     }
 
     #[test]
     fn a_mesh_in_one_group_needs_no_stitch() {
         let (adjacency, groups) = strip(&[5]);
         let ghosts = ghosts(&adjacency, &groups);
-        assert!(stitch(&adjacency, &groups, &ghosts, 4).vertices.is_empty());
+        assert!(seam_correction(&adjacency, &groups, &ghosts, 4).vertices.is_empty());
     }
 }

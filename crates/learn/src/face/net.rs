@@ -6,8 +6,8 @@ use super::update::{Moments, PixelFactors, Step};
 use super::{FacePoses, rows};
 use understudy_core::{Vec2, Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
-use understudy_runtime::face::drawing::{Drawing, DrawingShape, DrawingSums, Images};
-use understudy_runtime::face::sample::{self, Look};
+use understudy_runtime::face::map_decoder::{Images, MapDecoder, MapGradients, MapShape};
+use understudy_runtime::face::sample::{self, BilinearSample};
 use understudy_runtime::face::{LEAK, NetParts, Stage};
 
 /// What a network draws.
@@ -16,8 +16,8 @@ pub enum NetKind {
     /// A map that vertices sample.
     Map {
         /// Its sizes.
-        shape: DrawingShape,
-        /// Where each vertex looks, pixels.
+        shape: MapShape,
+        /// Where each vertex samples, pixels.
         coordinates: Vec<Vec2>,
     },
     /// Three numbers a vertex, the baseline of the paper.
@@ -58,7 +58,7 @@ impl NetSpec {
             unit: 1.0,
             kind: match &net.map {
                 Some(map) => NetKind::Map {
-                    shape: DrawingShape { outputs: 3, ..map.shape },
+                    shape: MapShape { outputs: 3, ..map.shape },
                     coordinates: map.coordinates.clone(),
                 },
                 None => NetKind::Dense,
@@ -77,11 +77,11 @@ pub(super) struct TrainNet {
     pub moments: Moments,
     /// The parameters that were best so far.
     pub best: Vec<f32>,
-    drawing: Option<(Drawing, Vec<Look>)>,
+    decoder: Option<(MapDecoder, Vec<BilinearSample>)>,
     /// Outputs of the layers, inputs first, `[poses × size]`.
     outputs: Vec<Vec<f32>>,
     slopes: Vec<Vec<f32>>,
-    sums: Option<DrawingSums>,
+    sums: Option<MapGradients>,
     /// By the parameters that pixels share.
     gradient: Vec<f32>,
     /// The pixels that are drawn, where each has weights of its own.
@@ -92,7 +92,7 @@ pub(super) struct TrainNet {
 
 /// Memory in which a network works on one pose.
 pub(super) struct PoseTape {
-    drawing: Option<DrawingTape>,
+    decoder: Option<DrawingTape>,
     pub offsets: Vec<Vec3>,
     by_offsets: Vec<Vec3>,
 }
@@ -106,9 +106,9 @@ struct DrawingTape {
 
 /// What one pose leaves for one network's step.
 pub(super) struct NetHarvest {
-    sums: Option<DrawingSums>,
+    sums: Option<MapGradients>,
     by_numbers: Vec<f32>,
-    /// Of pixels with weights of their own, in the drawing's order.
+    /// Of pixels with weights of their own, in the decoder's order.
     features: Vec<f32>,
     /// What all of them read.
     common: Vec<f32>,
@@ -130,24 +130,25 @@ impl TrainNet {
         parameters: Vec<f32>,
         batch: usize,
     ) -> Self {
-        let drawing = match &spec.kind {
+        let decoder = match &spec.kind {
             NetKind::Map { shape, coordinates } => {
                 let side = shape.map_side();
-                let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, side)).collect();
-                Some((Drawing::new(*shape, LEAK, &sample::seen(&looks, side)), looks))
+                let samples: Vec<BilinearSample> =
+                    coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
+                Some((MapDecoder::new(*shape, LEAK, &sample::sampled_pixels(&samples, side)), samples))
             }
             NetKind::Dense => None,
         };
         let buffers = || layout.sizes.iter().map(|size| vec![0.0; batch * size]).collect::<Vec<_>>();
-        let gradient = vec![0.0; drawing.as_ref().map_or(0, |(d, _)| d.shared_parameters())];
-        let pixels = match &drawing {
-            Some((drawing, _)) if drawing.shape().untied => drawing.seen_pixels(),
+        let gradient = vec![0.0; decoder.as_ref().map_or(0, |(d, _)| d.shared_parameters())];
+        let pixels = match &decoder {
+            Some((decoder, _)) if decoder.shape().untied => decoder.sampled_pixels(),
             _ => Vec::new(),
         };
         Self {
             outputs: buffers(),
             slopes: buffers(),
-            sums: drawing.as_ref().map(|(drawing, _)| drawing.sums()),
+            sums: decoder.as_ref().map(|(decoder, _)| decoder.sums()),
             gradient,
             pixels,
             frozen: false,
@@ -157,7 +158,7 @@ impl TrainNet {
             members,
             layout,
             parameters,
-            drawing,
+            decoder,
         }
     }
 
@@ -181,15 +182,15 @@ impl TrainNet {
 
     /// Memory for one pose.
     pub fn tape(&self) -> PoseTape {
-        let tape = |drawing: &Drawing| DrawingTape {
-            images: drawing.images(),
-            slopes: drawing.images(),
-            map: drawing.map(),
-            by_map: drawing.map(),
+        let tape = |decoder: &MapDecoder| DrawingTape {
+            images: decoder.images(),
+            slopes: decoder.images(),
+            map: decoder.map(),
+            by_map: decoder.map(),
         };
         let blank = || vec![Vec3::ZERO; self.members.len()];
         PoseTape {
-            drawing: self.drawing.as_ref().map(|(drawing, _)| tape(drawing)),
+            decoder: self.decoder.as_ref().map(|(decoder, _)| tape(decoder)),
             offsets: blank(),
             by_offsets: blank(),
         }
@@ -198,10 +199,12 @@ impl TrainNet {
     /// Memory for the derivatives of one pose.
     pub fn harvest(&self) -> NetHarvest {
         let numbers = self.layout.sizes[self.layout.layers()];
-        let sizes = |(d, _): &(Drawing, Vec<Look>)| [d.shape().hidden, d.shape().common, d.shape().outputs];
-        let [hidden, common, outputs] = self.drawing.as_ref().map_or([0; 3], sizes);
+        let sizes = |(d, _): &(MapDecoder, Vec<BilinearSample>)| {
+            [d.shape().hidden, d.shape().shared_features, d.shape().outputs]
+        };
+        let [hidden, common, outputs] = self.decoder.as_ref().map_or([0; 3], sizes);
         NetHarvest {
-            sums: self.drawing.as_ref().map(|(d, _)| d.sums()),
+            sums: self.decoder.as_ref().map(|(d, _)| d.sums()),
             by_numbers: vec![0.0; numbers],
             features: vec![0.0; self.pixels.len() * hidden],
             common: vec![0.0; common],
@@ -212,10 +215,10 @@ impl TrainNet {
     /// Multiply-adds of a pose, for sharing work.
     pub fn work(&self) -> usize {
         let dense: usize = self.layout.sizes.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        dense + self.drawing.as_ref().map_or(0, |(drawing, _)| drawing.multiply_adds())
+        dense + self.decoder.as_ref().map_or(0, |(decoder, _)| decoder.multiply_adds())
     }
 
-    /// The dense layers for a batch of poses; the drawing takes the current parameters over.
+    /// The dense layers for a batch of poses; the decoder takes the current parameters over.
     pub fn begin(&mut self, poses: &FacePoses<'_>, batch: &[usize]) {
         let inputs = self.layout.sizes[0];
         for (row, pose) in batch.iter().enumerate() {
@@ -239,8 +242,8 @@ impl TrainNet {
                 row[..rectified].iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { *x * LEAK });
             }
         }
-        if let Some((drawing, _)) = &mut self.drawing {
-            drawing.load(&self.parameters[self.layout.drawing_start()..]);
+        if let Some((decoder, _)) = &mut self.decoder {
+            decoder.load(&self.parameters[self.layout.drawing_start()..]);
         }
     }
 
@@ -248,12 +251,12 @@ impl TrainNet {
     pub fn draw(&self, kernel: Kernel, pose: usize, tape: &mut PoseTape) {
         let size = self.layout.sizes[self.layout.layers()];
         let numbers = &self.outputs[self.layout.layers()][pose * size..(pose + 1) * size];
-        match (&self.drawing, &mut tape.drawing) {
-            (Some((drawing, looks)), Some(DrawingTape { images, map, .. })) => {
-                drawing.take_in(numbers, images);
-                drawing.forward(kernel, images, map);
-                let shape = drawing.shape();
-                sample::gather(map, shape.map_side(), shape.outputs, 0, looks, &mut tape.offsets);
+        match (&self.decoder, &mut tape.decoder) {
+            (Some((decoder, samples)), Some(DrawingTape { images, map, .. })) => {
+                decoder.load_input(numbers, images);
+                decoder.forward(kernel, images, map);
+                let shape = decoder.shape();
+                sample::gather(map, shape.map_side(), shape.outputs, 0, samples, &mut tape.offsets);
                 tape.offsets.iter_mut().for_each(|offset| *offset *= self.spec.unit);
             }
             _ => {
@@ -264,7 +267,7 @@ impl TrainNet {
         }
     }
 
-    /// From derivatives by the problem's vertices to those by the drawing's parameters and by the dense
+    /// From derivatives by the problem's vertices to those by the decoder's parameters and by the dense
     /// layers' outputs.
     pub fn undraw(
         &self,
@@ -277,22 +280,22 @@ impl TrainNet {
             *slope = (by_vertices[*member as usize] * self.spec.unit).into();
         }
         let NetHarvest { sums, by_numbers, features, common, by_pixels } = harvest;
-        match (&self.drawing, &mut tape.drawing, sums) {
-            (Some((drawing, looks)), Some(tape_of_drawing), Some(sums)) => {
+        match (&self.decoder, &mut tape.decoder, sums) {
+            (Some((decoder, samples)), Some(tape_of_drawing), Some(sums)) => {
                 let DrawingTape { images, slopes, by_map, .. } = tape_of_drawing;
-                let shape = drawing.shape();
+                let shape = decoder.shape();
                 by_map.fill(0.0);
-                sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, looks, by_map);
+                sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, samples, by_map);
                 if !self.pixels.is_empty() {
-                    drawing.factors(images, by_map, features, common, by_pixels);
+                    decoder.factors(images, by_map, features, common, by_pixels);
                 }
                 if self.frozen {
                     return;
                 }
-                drawing.backward(kernel, images, by_map, slopes);
+                decoder.backward(kernel, images, by_map, slopes);
                 sums.clear();
-                drawing.accumulate(kernel, images, by_map, slopes, sums);
-                drawing.give_back(slopes, by_numbers);
+                decoder.accumulate(kernel, images, by_map, slopes, sums);
+                decoder.store_input_gradients(slopes, by_numbers);
             }
             _ => {
                 for (slope, three) in tape.by_offsets.iter().zip(by_numbers.chunks_exact_mut(3)) {
@@ -308,13 +311,13 @@ impl TrainNet {
             self.finish_shared(harvests, step);
         }
         let own = self.layout.drawing_start() + self.gradient.len();
-        if let Some((drawing, _)) = self.drawing.as_ref().filter(|_| !self.pixels.is_empty()) {
-            let shape = drawing.shape();
+        if let Some((decoder, _)) = self.decoder.as_ref().filter(|_| !self.pixels.is_empty()) {
+            let shape = decoder.shape();
             step.apply_pixels(
                 &mut self.parameters[own..],
                 &self.pixels,
                 &harvests.iter().map(|harvest| harvest.factors()).collect::<Vec<_>>(),
-                [shape.sets(), shape.outputs, shape.hidden, shape.common],
+                [shape.sets(), shape.outputs, shape.hidden, shape.shared_features],
                 &mut self.moments.first[own..],
                 &mut self.moments.second[own..],
             );
@@ -329,10 +332,10 @@ impl TrainNet {
             let size = harvest.by_numbers.len();
             slopes[pose * size..(pose + 1) * size].copy_from_slice(&harvest.by_numbers);
         }
-        if let (Some((drawing, _)), Some(sums)) = (&self.drawing, &mut self.sums) {
+        if let (Some((decoder, _)), Some(sums)) = (&self.decoder, &mut self.sums) {
             sums.clear();
             harvests.iter().filter_map(|harvest| harvest.sums.as_ref()).for_each(|own| sums.add(own));
-            drawing.fold(sums, &mut self.gradient);
+            decoder.fold(sums, &mut self.gradient);
         }
         for layer in (0..self.layout.layers()).rev() {
             let (size, next) = (self.layout.sizes[layer], self.layout.sizes[layer + 1]);

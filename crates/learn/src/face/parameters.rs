@@ -1,12 +1,12 @@
 //! How the parameters of one network lie in one array, what they begin as and what becomes of them in a
 //! twin. Every way of training shares it: a state can be handed from one to another.
 //!
-//! Dense layers come first (weights `[out × in]` by rows, bias), then the drawing's.
+//! Dense layers come first (weights `[out × in]` by rows, bias), then the decoder's.
 
 use super::net::{NetKind, NetSpec};
 use understudy_core::Random;
-use understudy_runtime::face::drawing::DrawingShape;
-use understudy_runtime::face::{DenseParts, LEAK, MapParts, NetParts, sets};
+use understudy_runtime::face::map_decoder::MapShape;
+use understudy_runtime::face::{DenseParts, LEAK, MapParts, NetParts, pixel_weights};
 
 /// Hidden units an input: a network that sees few controls is narrower.
 const UNITS: usize = 4;
@@ -21,7 +21,7 @@ pub(super) struct ParameterLayout {
     /// Where each dense layer begins, and where they end.
     pub offsets: Vec<usize>,
     /// What is drawn after the dense layers.
-    pub shape: Option<DrawingShape>,
+    pub shape: Option<MapShape>,
 }
 
 impl ParameterLayout {
@@ -58,7 +58,7 @@ impl ParameterLayout {
         self.drawing_start() + self.shape.map_or(0, |shape| shape.parameter_count())
     }
 
-    /// Where the drawing's parameters begin.
+    /// Where the decoder's parameters begin.
     pub fn drawing_start(&self) -> usize {
         self.offsets[self.layers()]
     }
@@ -92,7 +92,7 @@ impl ParameterLayout {
             for _ in 0..shape.outputs {
                 let limit = bound(shape.hidden) * 0.1;
                 parameters.extend((0..shape.hidden).map(|_| random.uniform(-limit, limit)));
-                parameters.extend(std::iter::repeat_n(0.0, shape.common));
+                parameters.extend(std::iter::repeat_n(0.0, shape.shared_features));
             }
             let set = parameters[start..].to_vec();
             parameters.extend(set.repeat(shape.sets() - 1));
@@ -123,7 +123,7 @@ impl ParameterLayout {
                 let mut parameters = parameters[self.drawing_start()..].to_vec();
                 let point = &mut parameters[shape.convolution_parameters()..];
                 point.iter_mut().for_each(|p| *p *= unit);
-                sets::complete(shape, &mut parameters, coordinates);
+                pixel_weights::complete(shape, &mut parameters, coordinates);
                 Some(MapParts { shape: *shape, parameters, coordinates: coordinates.clone() })
             }
         };

@@ -13,9 +13,11 @@ use super::train::NetState;
 use super::trainer::Problem;
 use super::{FaceLearnError, FacePoses, FaceSettings};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
-use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::sample::stepped;
-use understudy_runtime::face::{BodyParts, FaceHeader, FaceParts, MotionParts, NetParts, RigidParts, Stage};
+use understudy_runtime::face::{
+    FaceHeader, FaceParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage,
+};
 
 /// Validation poses that suffice.
 const MOST_VALIDATION: usize = 96;
@@ -71,9 +73,9 @@ impl Plan {
                 continue;
             }
             let vertices = poses.mesh.segments().vertices(index);
-            let mut shape = DrawingShape { untied: settings.untied, ..coarse_shape(vertices.len()) };
+            let mut shape = MapShape { untied: settings.untied, ..coarse_shape(vertices.len()) };
             let unit = offset_size(poses, &vertices, None);
-            let specify = |shape: DrawingShape| {
+            let specify = |shape: MapShape| {
                 let vertices = vertices.clone();
                 specify(
                     poses,
@@ -195,15 +197,15 @@ impl Plan {
         let centres = if left.is_some() { Centres::Greedy } else { Centres::Means };
         // The paper's maps of 64×64 for its regions; ours are so small that 32×32 have a pixel a vertex.
         let whole = match centres {
-            Centres::Greedy => DrawingShape::default(),
-            Centres::Means => DrawingShape::refinement(),
+            Centres::Greedy => MapShape::default(),
+            Centres::Means => MapShape::refinement(),
         };
         let room = whole.map_side().pow(2);
         let found = regions::find(&points, settings.most_regions, &widths, room, centres);
         let specs = found.iter().enumerate().map(|(index, region)| {
             let name = format!("{} {}", self.coarse[region.segment].name, index + 1);
             let vertices = region.vertices.clone();
-            let shape = DrawingShape { untied: settings.untied, ..whole };
+            let shape = MapShape { untied: settings.untied, ..whole };
             // Residuals are a small part of the offsets; the first steps find the scale.
             let unit = 0.1 * self.coarse[region.segment].unit;
             specify(poses, influences, settings, &self.uvs, &name, Stage::Refinement, vertices, shape, unit).0
@@ -258,7 +260,7 @@ impl Plan {
         rig_name: &str,
         frame: Option<MotionParts>,
         nets: Vec<NetParts>,
-        bodies: Vec<BodyParts>,
+        bodies: Vec<RigidBodyParts>,
         training: serde_json::Value,
     ) -> FaceParts {
         FaceParts {
@@ -313,13 +315,13 @@ pub fn coarse_problem_of<'a>(
 
 /// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work, and grows out of a
 /// quarter of the first image: the dense layer that gives that image is most of a small network.
-fn coarse_shape(vertices: usize) -> DrawingShape {
-    let whole = DrawingShape::default();
-    let small = DrawingShape { side: whole.side / 2, ..whole };
+fn coarse_shape(vertices: usize) -> MapShape {
+    let whole = MapShape::default();
+    let small = MapShape { side: whole.side / 2, ..whole };
     if vertices <= small.map_side().pow(2) { small } else { whole }
 }
 
-/// One network: what it sees, where its vertices look.
+/// One network: what it sees, where its vertices sample.
 fn specify(
     poses: &FacePoses<'_>,
     influences: &Influences,
@@ -328,7 +330,7 @@ fn specify(
     name: &str,
     stage: Stage,
     vertices: Vec<u32>,
-    mut shape: DrawingShape,
+    mut shape: MapShape,
     unit: f32,
 ) -> (NetSpec, Layout) {
     let (inputs, mean, scale) = influences.of(poses, &vertices);
@@ -337,7 +339,7 @@ fn specify(
             Stage::Coarse => settings.common,
             Stage::Refinement => settings.common * REGION_COMMON,
         };
-        shape.common = most.min(ways(poses, &vertices, LEAST_WAY));
+        shape.shared_features = most.min(ways(poses, &vertices, LEAST_WAY));
     }
     let mut layout = layout(poses, uvs, &vertices, shape.map_side(), settings.cut);
     // Measured regions are chosen to hold no more vertices than their maps have pixels; many segments do not either.

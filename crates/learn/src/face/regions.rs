@@ -9,7 +9,7 @@
 use super::FacePoses;
 use rayon::prelude::*;
 use understudy_core::{Vec2, Vec3};
-use understudy_runtime::face::sample::Look;
+use understudy_runtime::face::sample::BilinearSample;
 
 /// Poses by which errors are estimated.
 const MOST_POSES: usize = 100;
@@ -46,8 +46,8 @@ impl Square {
 
 /// Mean squared error of the best map of `side` pixels, a vertex, cm² (3.2). `coordinates` in pixels.
 pub fn map_error(poses: &FacePoses<'_>, vertices: &[u32], coordinates: &[Vec2], side: usize) -> Vec<f64> {
-    let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, side)).collect();
-    let seen = understudy_runtime::face::sample::seen(&looks, side);
+    let samples: Vec<BilinearSample> = coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
+    let seen = understudy_runtime::face::sample::sampled_pixels(&samples, side);
     let grid = Grid::new(coordinates, side);
     let pixel = |pixel: usize| match seen[pixel] {
         true => grid.weights(Vec2::new((pixel % side) as f32, (pixel / side) as f32), coordinates),
@@ -64,12 +64,12 @@ pub fn map_error(poses: &FacePoses<'_>, vertices: &[u32], coordinates: &[Vec2], 
             writer.iter().map(|(place, weight)| offsets[*place as usize] * *weight).sum()
         };
         let map: Vec<Vec3> = writers.iter().map(draw).collect();
-        let miss = |(offset, look): (&Vec3, &Look)| {
-            let pixels = look.pixels(side).into_iter().zip(look.weights);
+        let miss = |(offset, sample): (&Vec3, &BilinearSample)| {
+            let pixels = sample.pixels(side).into_iter().zip(sample.weights);
             let read: Vec3 = pixels.map(|(pixel, weight)| map[pixel] * weight).sum();
             f64::from(read.distance_squared(*offset))
         };
-        offsets.iter().zip(&looks).map(miss).collect()
+        offsets.iter().zip(&samples).map(miss).collect()
     };
     let all: Vec<Vec<f64>> = chosen.par_iter().map(one).collect();
     let mut out = vec![0.0; vertices.len()];

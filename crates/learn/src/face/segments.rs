@@ -7,7 +7,7 @@ use super::{FaceLearnError, FacePoses, FaceSettings, rigid};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use understudy_runtime::face::{BodyParts, RigidParts};
+use understudy_runtime::face::{RigidBodyParts, RigidParts};
 
 /// Vertices that move less never move, cm.
 const STILL: f32 = 1e-4;
@@ -196,7 +196,7 @@ pub fn learn_bodies(
     influences: &Influences,
     seed: u64,
     watch: &(dyn Fn(usize) -> bool + Sync),
-) -> Result<Vec<(BodyParts, f64)>, FaceLearnError> {
+) -> Result<Vec<(RigidBodyParts, f64)>, FaceLearnError> {
     let done = AtomicUsize::new(0);
     let one = |body: &BodyPlan| {
         let inputs = influences.of(poses, &body.vertices);
@@ -204,8 +204,11 @@ pub fn learn_bodies(
         let step = |_| watch(done.fetch_add(1, Ordering::Relaxed) + 1);
         let trained =
             motion::learn(poses, &body.vertices, inputs, Size::body(bodies.len(), poses.len()), own, step)?;
-        let parts =
-            BodyParts { name: body.name.clone(), vertices: body.vertices.clone(), motion: trained.parts };
+        let parts = RigidBodyParts {
+            name: body.name.clone(),
+            vertices: body.vertices.clone(),
+            motion: trained.parts,
+        };
         Ok((parts, trained.error_cm))
     };
     bodies.par_iter().map(one).collect()

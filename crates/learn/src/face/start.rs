@@ -6,8 +6,8 @@ use super::components::Components;
 use super::net::{NetKind, NetSpec};
 use super::parameters::ParameterLayout;
 use super::trainer::Problem;
-use understudy_runtime::face::drawing::DrawingShape;
-use understudy_runtime::face::sample::Look;
+use understudy_runtime::face::map_decoder::MapShape;
+use understudy_runtime::face::sample::BilinearSample;
 
 /// The first parameters of all networks of a problem. The same seed gives the same ones.
 pub(super) fn first_parameters(
@@ -21,14 +21,15 @@ pub(super) fn first_parameters(
     let start = |((spec, layout), seed): ((&NetSpec, &ParameterLayout), u64)| {
         let mut parameters = layout.initial(seed);
         let NetKind::Map { shape, coordinates } = &spec.kind else { return parameters };
-        if shape.common == 0 || problem.start.is_empty() {
+        if shape.shared_features == 0 || problem.start.is_empty() {
             return parameters;
         }
         let poses = problem.start.iter().map(|pose| offsets(problem, spec, &local, *pose));
-        let components = Components::new(&poses.collect::<Vec<_>>(), shape.common);
-        let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, shape.map_side())).collect();
+        let components = Components::new(&poses.collect::<Vec<_>>(), shape.shared_features);
+        let samples: Vec<BilinearSample> =
+            coordinates.iter().map(|c| BilinearSample::at(*c, shape.map_side())).collect();
         let point = layout.drawing_start() + shape.convolution_parameters();
-        lay(&components, shape, &looks, spec.unit, &mut parameters[point..]);
+        lay(&components, shape, &samples, spec.unit, &mut parameters[point..]);
         parameters
     };
     specs.iter().zip(layouts).zip(seeds).map(start).collect()
@@ -44,14 +45,16 @@ fn offsets(problem: &Problem<'_>, spec: &NetSpec, local: &[u32], pose: usize) ->
 
 /// Makes pixels read components: what the vertices at a pixel do on average. `sets`: weights and biases of all
 /// pixels.
-fn lay(components: &Components, shape: &DrawingShape, looks: &[Look], unit: f32, sets: &mut [f32]) {
+fn lay(components: &Components, shape: &MapShape, samples: &[BilinearSample], unit: f32, sets: &mut [f32]) {
     let (side, outputs, reads) = (shape.map_side(), shape.outputs, shape.reads());
     let (weights, bias) = sets.split_at_mut(shape.sets() * outputs * reads);
     let mut shares = vec![0.0f32; shape.sets()];
-    let near = |look: &Look| look.pixels(side).into_iter().zip(look.weights).filter(|(_, w)| *w > 0.0);
-    looks.iter().flat_map(near).for_each(|(pixel, weight)| shares[pixel] += weight);
-    for (vertex, look) in looks.iter().enumerate() {
-        for (pixel, weight) in near(look) {
+    let near = |sample: &BilinearSample| {
+        sample.pixels(side).into_iter().zip(sample.weights).filter(|(_, w)| *w > 0.0)
+    };
+    samples.iter().flat_map(near).for_each(|(pixel, weight)| shares[pixel] += weight);
+    for (vertex, sample) in samples.iter().enumerate() {
+        for (pixel, weight) in near(sample) {
             let share = weight / (shares[pixel] * unit);
             for output in 0..3 {
                 let (place, number) = (pixel * outputs + output, vertex * 3 + output);
@@ -70,23 +73,23 @@ mod tests {
 
     #[test]
     fn a_pixel_knows_what_its_vertices_do_on_average() {
-        let shape = DrawingShape {
+        let shape = MapShape {
             side: 2,
             channels: 1,
             hidden: 3,
             doublings: 0,
             outputs: 3,
             untied: true,
-            common: 2,
+            shared_features: 2,
         };
         // The first two vertices share a pixel, the third is alone.
-        let looks = [Vec2::ZERO, Vec2::ZERO, Vec2::ONE].map(|place| Look::at(place, 2));
+        let samples = [Vec2::ZERO, Vec2::ZERO, Vec2::ONE].map(|place| BilinearSample::at(place, 2));
         let components = Components {
             mean: (0..9).map(f64::from).collect(),
             ways: vec![(0..9).map(|i| 2.0 * f64::from(i)).collect()],
         };
         let mut sets = vec![0.0; shape.sets() * shape.outputs * (shape.reads() + 1)];
-        lay(&components, &shape, &looks, 0.5, &mut sets);
+        lay(&components, &shape, &samples, 0.5, &mut sets);
         let (weights, bias) = sets.split_at(shape.sets() * shape.outputs * shape.reads());
         let way = |pixel: usize| [0, 1, 2].map(|o| weights[(pixel * 3 + o) * 5..][..5].to_vec());
         let row = |number: f32| vec![0.0, 0.0, 0.0, number, 0.0];

@@ -116,7 +116,7 @@ mod training {
     use super::*;
     use understudy_core::DVec3;
     use understudy_runtime::dense::Precision;
-    use understudy_runtime::face::drawing::DrawingShape;
+    use understudy_runtime::face::map_decoder::MapShape;
     use understudy_runtime::face::{FaceTwin, LEAK, Stage, Workspace};
     use understudy_testkit::gradient::directional_miss;
 
@@ -220,8 +220,15 @@ mod training {
             [(false, false, 0), (false, true, 0), (false, true, 5), (true, false, 0)]
         {
             let mut specs = plan.coarse.clone();
-            let shape =
-                DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied, common };
+            let shape = MapShape {
+                side: 2,
+                channels: 3,
+                hidden: 5,
+                doublings: 2,
+                outputs: 3,
+                untied,
+                shared_features: common,
+            };
             let uvs = poses.mesh.vertex_uvs().expect("has UVs");
             for spec in &mut specs {
                 let place = |v: &u32| uvs[*v as usize] * 1.2 * (shape.map_side() - 1) as f32;

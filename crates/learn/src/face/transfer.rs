@@ -8,7 +8,7 @@
 use super::FaceLearnError;
 use understudy_core::{Mesh, Vec2, Vec3};
 use understudy_runtime::face::sample::stepped;
-use understudy_runtime::face::{BodyParts, FaceParts, MapParts, NetParts, RigidParts, Stage};
+use understudy_runtime::face::{FaceParts, MapParts, NetParts, RigidBodyParts, RigidParts, Stage};
 
 /// A vertex farther than this from all triangles, in units of the texture's width, has no counterpart.
 const FAR: f32 = 0.02;
@@ -68,7 +68,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     for (index, body) in twin.bodies.iter().enumerate() {
         body.vertices.iter().for_each(|v| body_of[*v as usize] = Some(index));
     }
-    let mut bodies: Vec<BodyParts> = twin.bodies.clone();
+    let mut bodies: Vec<RigidBodyParts> = twin.bodies.clone();
     bodies.iter_mut().for_each(|body| body.vertices.clear());
     let mut nets: Vec<NetParts> = twin.nets.iter().map(emptied).collect();
     let own_pixels: Vec<bool> = twin.nets.iter().map(has_own_pixels).collect();
@@ -130,7 +130,7 @@ fn surroundings(mesh: &Mesh) -> Vec<Vec3> {
     sums.iter().zip(mesh.positions()).map(mean).collect()
 }
 
-/// Whether the vertices of a network have pixels of their own: they then look nowhere else.
+/// Whether the vertices of a network have pixels of their own: they then sample nowhere else.
 fn has_own_pixels(net: &NetParts) -> bool {
     net.map.as_ref().is_some_and(|map| map.coordinates.iter().all(|place| place.fract() == Vec2::ZERO))
 }

@@ -4,7 +4,7 @@
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
-mod ahead;
+mod prefetch;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -89,7 +89,7 @@ pub struct Decoder {
     batches: Vec<Range<usize>>,
     /// Memory that each panel writes to.
     #[cfg(target_arch = "x86_64")]
-    lines: ahead::Lines,
+    lines: prefetch::Lines,
 }
 
 /// Coefficients of some poses and what they are carried by.
@@ -176,7 +176,7 @@ impl Decoder {
         };
         let batches = batches(&starts);
         #[cfg(target_arch = "x86_64")]
-        let lines = ahead::Lines::new(&order.iter().map(|place| targets[*place]).collect::<Vec<u32>>());
+        let lines = prefetch::Lines::new(&order.iter().map(|place| targets[*place]).collect::<Vec<u32>>());
         Ok(Self {
             columns,
             weights,

@@ -1,12 +1,12 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
 use super::decoder::{Coefficients, LANES, rows};
-use super::see::crowd::{Bones, Lanes, Rows};
-use super::see::{Frames, Pose, see};
-use super::stitch::Needle;
+use super::input_features::crowd::{BoneLanes, Lanes, Rows};
+use super::input_features::{Frames, GroupPose, input_features};
+use super::seam_correction::PackedSeams;
 use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
 use crate::dense::{Kernel, Layer};
-use crate::room::Room;
+use crate::large_pages::VertexBuffer;
 use crate::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -26,15 +26,15 @@ pub struct Workspace {
     /// Frames of the bones without scale and shear, where the twin wants them, `[block × J]`.
     frames: Vec<Affine3A>,
     /// The bones of a crowd, eight poses at a time.
-    eights: Bones,
+    bone_lanes: BoneLanes,
     chunks: Vec<Mutex<Chunk>>,
     block: usize,
     /// Opinions on ghosts, `[block × ghosts]`.
-    ghosts: Room,
+    ghosts: VertexBuffer,
     /// Corrections at the seams, one buffer a pose of the block.
     corrections: Vec<Mutex<Vec<Vec3A>>>,
     /// What carries a rest place by each bone, where there is a linear base, `[block × J]`.
-    carriers: Vec<[f32; BONE_INPUTS]>,
+    skinning_matrices: Vec<[f32; BONE_INPUTS]>,
 }
 
 /// The share of one task: some groups and their buffers.
@@ -53,12 +53,12 @@ struct Chunk {
 /// Where all tasks write. Every vertex is in one group, every ghost has a place of its own, and every
 /// group in one task: no place is written twice.
 #[derive(Clone, Copy)]
-struct Place(*mut Vec3);
+struct OutputPointer(*mut Vec3);
 
 // SAFETY: see above; the borrow that it stands for outlives all tasks.
-unsafe impl Send for Place {}
+unsafe impl Send for OutputPointer {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for OutputPointer {}
 
 impl Workspace {
     /// For one pose at a time, in `tasks` shares of about equal work.
@@ -93,19 +93,26 @@ impl Workspace {
             })
         };
         let chunks = balance(twin, tasks.max(1)).into_iter().map(chunk).collect();
-        let corrected = twin.stitch.as_ref().map_or(0, Needle::working_size);
+        let corrected = twin.seams.as_ref().map_or(0, PackedSeams::working_size);
         let corrections = (0..block).map(|_| Mutex::new(vec![Vec3A::ZERO; corrected])).collect();
         Self {
             kernel: Kernel::detect(),
             inputs: vec![0.0; block * input_count],
             input_count,
             frames: vec![Affine3A::IDENTITY; if rigid { block * twin.bone_count() } else { 0 }],
-            eights: if block > 1 { Bones::new(block, twin.bone_count(), rigid) } else { Bones::default() },
+            bone_lanes: if block > 1 {
+                BoneLanes::new(block, twin.bone_count(), rigid)
+            } else {
+                BoneLanes::default()
+            },
             chunks,
             block,
-            ghosts: Room::new(block * twin.ghosts),
+            ghosts: VertexBuffer::new(block * twin.ghosts),
             corrections,
-            carriers: vec![[0.0; BONE_INPUTS]; twin.skin.as_ref().map_or(0, |_| block * twin.bone_count())],
+            skinning_matrices: vec![
+                [0.0; BONE_INPUTS];
+                twin.skin.as_ref().map_or(0, |_| block * twin.bone_count())
+            ],
         }
     }
 
@@ -152,7 +159,7 @@ impl BodyTwin {
     }
 
     /// Moves the vertices for many poses, one after another in every array: `bones` `[B · J]`, `controls`
-    /// `[B · C]`, `out` `[B · V]`, best a [`Room`].
+    /// `[B · C]`, `out` `[B · V]`, best a [`VertexBuffer`].
     pub fn evaluate_crowd(
         &self,
         bones: &[Affine3A],
@@ -218,10 +225,10 @@ impl BodyTwin {
             input_count,
             chunks,
             frames,
-            eights,
+            bone_lanes,
             ghosts,
             corrections,
-            carriers,
+            skinning_matrices,
             ..
         } = workspace;
         let (joints, extra, vertices) =
@@ -237,35 +244,37 @@ impl BodyTwin {
             let frames = Frames { frames: &frames.frames[pose.clone()], ..frames };
             self.gather_inputs(&bones[pose], frames, controls, own);
         }
-        let eights = (poses > 1 && *kernel != Kernel::REFERENCE && self.header().frame == InputFrame::Group)
+        let bone_lanes = (poses > 1
+            && *kernel != Kernel::REFERENCE
+            && self.header().frame == InputFrame::Group)
             .then(|| {
-                eights.fill(bones, frames);
-                &*eights
+                bone_lanes.fill(bones, frames);
+                &*bone_lanes
             });
         let (inputs, input_count, chunks, kernel) = (&*inputs, *input_count, &*chunks, *kernel);
-        let places = (Place(out.as_mut_ptr()), Place(ghosts.as_mut_ptr()));
+        let places = (OutputPointer(out.as_mut_ptr()), OutputPointer(ghosts.as_mut_ptr()));
         let job = |task: usize| {
             let mut chunk = chunks[task].lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: `out` holds all vertices of all poses and `ghosts` all ghosts, both are borrowed
             // until the tasks have ended, and no two tasks share a group.
             unsafe {
-                chunk.evaluate(self, kernel, inputs, input_count, (bones, frames), eights, poses, places)
+                chunk.evaluate(self, kernel, inputs, input_count, (bones, frames), bone_lanes, poses, places)
             };
         };
         match workers {
             Some(workers) => workers.run(chunks.len(), &job),
             None => (0..chunks.len()).for_each(job),
         }
-        if let Some(stitch) = &self.stitch {
+        if let Some(seams) = &self.seams {
             let (ghosts, corrections) = (&*ghosts, &*corrections);
-            let out = Place(out.as_mut_ptr());
+            let out = OutputPointer(out.as_mut_ptr());
             let job = |pose: usize| {
                 let mut corrections = corrections[pose].lock().unwrap_or_else(PoisonError::into_inner);
                 // The whole of it, not its field: a bare pointer is not shared between threads.
-                let out: Place = { out };
+                let out: OutputPointer = { out };
                 // SAFETY: the vertices of one pose, which no other task touches.
                 let own = unsafe { std::slice::from_raw_parts_mut(out.0.add(pose * vertices), vertices) };
-                stitch.apply(&ghosts[pose * self.ghosts..][..self.ghosts], &mut corrections, own);
+                seams.apply(&ghosts[pose * self.ghosts..][..self.ghosts], &mut corrections, own);
             };
             match workers {
                 Some(workers) => workers.run(poses, &job),
@@ -274,24 +283,28 @@ impl BodyTwin {
         }
         if let Some(skin) = &self.skin {
             let each = joints.max(1);
-            for (carriers, bones) in carriers.chunks_exact_mut(each).zip(bones.chunks_exact(each)) {
-                for (carrier, (bone, rest)) in carriers.iter_mut().zip(bones.iter().zip(&self.inverse_rest)) {
-                    *carrier = rows(&(*bone * *rest));
+            for (skinning_matrices, bones) in
+                skinning_matrices.chunks_exact_mut(each).zip(bones.chunks_exact(each))
+            {
+                for (matrix, (bone, rest)) in
+                    skinning_matrices.iter_mut().zip(bones.iter().zip(&self.inverse_rest))
+                {
+                    *matrix = rows(&(*bone * *rest));
                 }
             }
-            let (carriers, out) = (&*carriers, Place(out.as_mut_ptr()));
+            let (skinning_matrices, out) = (&*skinning_matrices, OutputPointer(out.as_mut_ptr()));
             // A crowd shares poses, one pose its panels.
             let shares = if poses > 1 { 1 } else { chunks.len() };
             let job = |task: usize| {
                 let (pose, share) = (task / shares, task % shares);
                 let panels = skin.panels() * share / shares..skin.panels() * (share + 1) / shares;
                 let own = panels.start * LANES..vertices.min(panels.end * LANES);
-                let out: Place = { out };
+                let out: OutputPointer = { out };
                 // SAFETY: panels share no vertex, and no other task has these of this pose.
                 let own = unsafe {
                     std::slice::from_raw_parts_mut(out.0.add(pose * vertices + own.start), own.len())
                 };
-                skin.add(kernel, panels, &carriers[pose * joints..][..joints], own);
+                skin.add(kernel, panels, &skinning_matrices[pose * joints..][..joints], own);
             };
             match workers {
                 Some(workers) => workers.run(poses * shares, &job),
@@ -327,9 +340,9 @@ impl Chunk {
         inputs: &[f32],
         input_count: usize,
         (bones, frames): (&[Affine3A], Frames<'_>),
-        eights: Option<&Bones>,
+        bone_lanes: Option<&BoneLanes>,
         poses: usize,
-        (out, ghosts): (Place, Place),
+        (out, ghosts): (OutputPointer, OutputPointer),
     ) {
         let joints = twin.bone_count();
         for index in self.groups.clone() {
@@ -337,20 +350,27 @@ impl Chunk {
             let [front, back] = &mut self.buffers;
             let (mut read, mut write) = (front, back);
             if group.decoder.columns() > 0 || !group.layers.is_empty() {
-                let pose = |pose: usize| Pose {
+                let pose = |pose: usize| GroupPose {
                     inputs: &inputs[pose * input_count..(pose + 1) * input_count],
                     bones: &bones[pose * joints..(pose + 1) * joints],
                     frames: Frames { frames: &frames.frames[pose * joints..(pose + 1) * joints], ..frames },
                 };
-                match eights {
-                    Some(eights) => {
+                match bone_lanes {
+                    Some(bone_lanes) => {
                         let controls = Rows { numbers: inputs, stride: input_count };
                         let mut rows = Rows { numbers: &mut read[..], stride: self.stride };
-                        eights.see(kernel, (group, parts), poses, &controls, &mut self.seen, &mut rows);
+                        bone_lanes.input_features(
+                            kernel,
+                            (group, parts),
+                            poses,
+                            &controls,
+                            &mut self.seen,
+                            &mut rows,
+                        );
                     }
                     None => {
                         for (index, row) in read.chunks_mut(self.stride).enumerate().take(poses) {
-                            see(twin.header().frame, group, parts, pose(index), row);
+                            input_features(twin.header().frame, group, parts, pose(index), row);
                         }
                     }
                 }

@@ -2,12 +2,12 @@
 //!
 //! Metadata: `method` is `body`, `header` is [`BodyHeader`] as JSON, `groups` a JSON list of
 //! `{bone, activations}`. Tensors: `rest_vertices [V,3]`, `rest_bones [J,12]`, optionally `base.lengths`,
-//! `base.bones`, `base.weights`, `faces [4 F]`, `stitch.*` (the fields of [`Stitch`]), and for group `g` and
+//! `base.bones`, `base.weights`, `faces [4 F]`, `seams.*` (the fields of [`SeamCorrection`]), and for group `g` and
 //! layer `l` `group.g.vertices`, `group.g.inputs`, `group.g.mean`, `group.g.scale`,
 //! `group.g.l.weights [rows,columns]` (f16, f32, or i16 in units of 2⁻¹⁵), `group.g.l.bias`.
 
 use super::decoder::Form;
-use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, Stitch, Storage, TwinError};
+use super::{BodyHeader, BodyParts, BodyTwin, GroupParts, LayerParts, SeamCorrection, Storage, TwinError};
 use crate::container::{Array, Numbers, Opened, write};
 use crate::dense::{Activation, Precision};
 use serde::{Deserialize, Serialize};
@@ -53,12 +53,12 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, File
         let corner = |face: &Face| [0, 1, 2, 3].map(|c| face.corners().get(c).copied().unwrap_or(Face::NONE));
         push("faces".into(), Array::integers(parts.faces.iter().flat_map(corner)));
     }
-    if let Some(stitch) = &parts.stitch {
-        push("stitch.vertices".into(), Array::integers(stitch.vertices.iter().copied()));
-        push("stitch.border".into(), Array::integers([stitch.border as u32]));
-        push("stitch.shares".into(), Array::floats(&[stitch.shares.len()], stitch.shares.iter().copied()));
-        push("stitch.offsets".into(), Array::integers(stitch.offsets.iter().copied()));
-        push("stitch.sources".into(), Array::integers(stitch.sources.iter().copied()));
+    if let Some(seams) = &parts.seams {
+        push("stitch.vertices".into(), Array::integers(seams.vertices.iter().copied()));
+        push("stitch.border".into(), Array::integers([seams.border as u32]));
+        push("stitch.shares".into(), Array::floats(&[seams.shares.len()], seams.shares.iter().copied()));
+        push("stitch.offsets".into(), Array::integers(seams.offsets.iter().copied()));
+        push("stitch.sources".into(), Array::integers(seams.sources.iter().copied()));
     }
     let mut headers = Vec::new();
     for (index, group) in parts.groups.iter().enumerate() {
@@ -138,9 +138,9 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
             layers,
         });
     }
-    let stitch = match file.contains("stitch.vertices") {
+    let seams = match file.contains("stitch.vertices") {
         false => None,
-        true => Some(Stitch {
+        true => Some(SeamCorrection {
             vertices: file.integers("stitch.vertices")?,
             border: file.integers("stitch.border")?.first().map_or(0, |border| *border as usize),
             shares: file.floats("stitch.shares", None)?,
@@ -155,7 +155,7 @@ pub fn parse(bytes: &[u8]) -> Result<BodyTwin, FileError> {
         let single = layers.filter(|layer| layer.storage == Storage::Single);
         single.for_each(|layer| layer.storage = Storage::Plain);
     }
-    let parts = BodyParts { header, rest_vertices, rest_bones, base, faces, groups, stitch };
+    let parts = BodyParts { header, rest_vertices, rest_bones, base, faces, groups, seams };
     Ok(BodyTwin::new(parts, precision)?)
 }
 

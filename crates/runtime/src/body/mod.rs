@@ -8,20 +8,20 @@
 mod decoder;
 mod evaluate;
 pub mod file;
+mod input_features;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
-mod see;
+mod seam_correction;
 mod skin;
-mod stitch;
 
 pub use evaluate::{BLOCK, Workspace};
-pub use stitch::Stitch;
+pub use seam_correction::SeamCorrection;
 
 use crate::dense::{Activation, Layer, LayerError, Precision};
 use decoder::{Decoder, Form};
+use seam_correction::PackedSeams;
 use serde::{Deserialize, Serialize};
 use skin::Skin;
-use stitch::Needle;
 use thiserror::Error;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
@@ -181,7 +181,7 @@ pub struct GroupParts {
     pub bone: usize,
     /// Which vertices.
     pub vertices: Vec<u32>,
-    /// Vertices of other groups that the network speaks of too, for [`Stitch`].
+    /// Vertices of other groups that the network speaks of too, for [`SeamCorrection`].
     pub ghosts: Vec<u32>,
     /// Indices into the inputs of the whole twin: `12 · bone + number`, then controls.
     pub inputs: Vec<u32>,
@@ -210,7 +210,7 @@ pub struct BodyParts {
     /// Together they hold every vertex once.
     pub groups: Vec<GroupParts>,
     /// What closes the seams between groups; `None` leaves them as they are.
-    pub stitch: Option<Stitch>,
+    pub seams: Option<SeamCorrection>,
 }
 
 /// A checked, packed twin.
@@ -224,12 +224,12 @@ pub struct BodyTwin {
     groups: Vec<Group>,
     /// Number of ghosts of all groups.
     ghosts: usize,
-    stitch: Option<Needle>,
+    seams: Option<PackedSeams>,
 }
 
 /// Inputs of a group that come from one bone.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct BoneInputs {
     /// One beyond the last stands for controls.
     bone: usize,
     /// Where they end among all inputs.
@@ -243,7 +243,7 @@ struct Seen {
 struct Group {
     bone: usize,
     /// Bones that it sees, in the order of its inputs.
-    seen: Vec<Seen>,
+    bone_inputs: Vec<BoneInputs>,
     /// Which of its bone's twelve numbers each input is.
     numbers: Vec<u8>,
     /// All but the last.
@@ -299,16 +299,16 @@ impl BodyTwin {
             groups.push(check_group(&parts, index, group, inputs, ghosts, precision, &mut cover)?);
             ghosts += group.ghosts.len();
         }
-        if let Some(stitch) = &parts.stitch {
-            stitch.check(vertices, ghosts)?;
+        if let Some(seams) = &parts.seams {
+            seams.check(vertices, ghosts)?;
         }
         if let Some(vertex) = cover.iter().position(|groups| *groups != 1) {
             return Err(TwinError::Cover { vertex, groups: cover[vertex] });
         }
         let inverse_rest = parts.rest_bones.iter().map(Affine3A::inverse).collect();
-        let stitch = parts.stitch.as_ref().map(Needle::new);
+        let seams = parts.seams.as_ref().map(PackedSeams::new);
         let skin = parts.base.as_ref().map(|base| Skin::new(base, &parts.rest_vertices));
-        Ok(Self { parts, precision, inverse_rest, skin, groups, ghosts, stitch })
+        Ok(Self { parts, precision, inverse_rest, skin, groups, ghosts, seams })
     }
 
     /// What it is.
@@ -476,20 +476,20 @@ fn check_group(
         Decoder::pack(own_weights, &places[..own], &group.vertices, columns, form).map_err(wrap(hidden))?;
     let ghosts = Decoder::pack(ghost_weights, &places[own..], &slots, columns, form).map_err(wrap(hidden))?;
     let numbers: Vec<u8> = group.inputs.iter().map(|input| (*input as usize % BONE_INPUTS) as u8).collect();
-    let mut seen: Vec<Seen> = Vec::new();
+    let mut bone_inputs: Vec<BoneInputs> = Vec::new();
     for (slot, input) in group.inputs.iter().enumerate() {
         let bone = (*input as usize / BONE_INPUTS).min(bones);
-        match seen.last_mut() {
+        match bone_inputs.last_mut() {
             Some(last) if last.bone == bone => last.end = slot + 1,
-            _ => seen.push(Seen { bone, end: slot + 1, whole: false }),
+            _ => bone_inputs.push(BoneInputs { bone, end: slot + 1, whole: false }),
         }
     }
     let mut start = 0;
-    for run in &mut seen {
+    for run in &mut bone_inputs {
         run.whole = run.bone < bones && numbers[start..run.end].iter().copied().eq(0..BONE_INPUTS as u8);
         start = run.end;
     }
-    Ok(Group { bone: group.bone, seen, numbers, layers, decoder, ghosts })
+    Ok(Group { bone: group.bone, bone_inputs, numbers, layers, decoder, ghosts })
 }
 
 #[cfg(test)]

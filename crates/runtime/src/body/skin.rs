@@ -61,32 +61,41 @@ impl Skin {
         4 * (self.rest.len() + self.starts.len() + self.bones.len() * (1 + LANES))
     }
 
-    /// Adds the skinned places of some panels' vertices. `carriers`: rest → pose of every bone by rows.
+    /// Adds the skinned places of some panels' vertices. `skinning_matrices`: rest → pose of every bone by rows.
     /// `out`: the vertices of these panels.
     ///
     /// # Panics
-    /// When there are more vertices than the panels have, or fewer carriers than bones.
-    pub fn add(&self, kernel: Kernel, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+    /// When there are more vertices than the panels have, or fewer skinning_matrices than bones.
+    pub fn add(
+        &self,
+        kernel: Kernel,
+        panels: Range<usize>,
+        skinning_matrices: &[[f32; 12]],
+        out: &mut [Vec3],
+    ) {
         assert!(panels.end <= self.panels() && out.len() <= panels.len() * LANES, "panels hold all vertices");
         let entries = self.starts[panels.start] as usize..self.starts[panels.end] as usize;
         let highest = self.bones[entries].iter().max();
-        assert!(highest.is_none_or(|bone| (*bone as usize) < carriers.len()), "every bone has a carrier");
+        assert!(
+            highest.is_none_or(|bone| (*bone as usize) < skinning_matrices.len()),
+            "every bone has a matrix"
+        );
         #[cfg(target_arch = "x86_64")]
         if kernel.has_avx2() {
             // SAFETY: the kernel says that the machine has the instructions; panels and bones were asserted.
-            unsafe { avx2::add(self, panels, carriers, out) };
+            unsafe { avx2::add(self, panels, skinning_matrices, out) };
             return;
         }
         let _ = kernel;
-        self.add_portable(panels, carriers, out);
+        self.add_portable(panels, skinning_matrices, out);
     }
 
-    fn add_portable(&self, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+    fn add_portable(&self, panels: Range<usize>, skinning_matrices: &[[f32; 12]], out: &mut [Vec3]) {
         for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
             let mut blend = [[0.0f32; LANES]; 12];
             for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
-                let carrier = &carriers[self.bones[entry] as usize];
-                for (blend, number) in blend.iter_mut().zip(carrier) {
+                let matrix = &skinning_matrices[self.bones[entry] as usize];
+                for (blend, number) in blend.iter_mut().zip(matrix) {
                     let lanes = blend.iter_mut().zip(&self.weights[entry]);
                     lanes.for_each(|(sum, weight)| *sum += weight * number);
                 }
@@ -136,14 +145,14 @@ mod tests {
             base.linear_blend(&bones, &rest, &mut truth);
             truth.iter_mut().zip(&start).for_each(|(truth, start)| *truth += *start);
             let skin = Skin::new(&base, &rest);
-            let carriers: Vec<[f32; 12]> = bones.iter().map(rows).collect();
+            let skinning_matrices: Vec<[f32; 12]> = bones.iter().map(rows).collect();
             for kernel in Kernel::all() {
                 // In two shares, as two threads would.
                 let mut out = start.clone();
                 let half = skin.panels() / 2;
                 let (left, right) = out.split_at_mut(count.min(half * LANES));
-                skin.add(kernel, 0..half, &carriers, left);
-                skin.add(kernel, half..skin.panels(), &carriers, right);
+                skin.add(kernel, 0..half, &skinning_matrices, left);
+                skin.add(kernel, half..skin.panels(), &skinning_matrices, right);
                 for (a, b) in out.iter().zip(&truth) {
                     assert!(a.distance(*b) < 1e-4, "{count}, {}: {a} {b}", kernel.name());
                 }

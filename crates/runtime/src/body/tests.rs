@@ -16,8 +16,8 @@ fn random_affine(random: &mut Random, spread: f32) -> Affine3A {
 
 /// A twin with groups of 1 to 40 vertices, one of them without a network.
 pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyParts {
-    // Odd twins see bones from the group and are stitched.
-    let (frame, stitched) = match seed % 2 {
+    // Odd twins see bones from the group and are seamed.
+    let (frame, seamed) = match seed % 2 {
         0 => (InputFrame::Parent, false),
         _ => (InputFrame::Group, true),
     };
@@ -34,7 +34,7 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
     let mut groups = Vec::new();
     for (index, size) in sizes.into_iter().enumerate() {
         let own: Vec<u32> = order.drain(..size).collect();
-        let ghosts: Vec<u32> = order.iter().copied().take(if stitched { 3 } else { 0 }).collect();
+        let ghosts: Vec<u32> = order.iter().copied().take(if seamed { 3 } else { 0 }).collect();
         let inputs: Vec<u32> =
             (0..24 + controls as u32).map(|_| random.below(BONES * BONE_INPUTS + controls) as u32).collect();
         let mut layers = Vec::new();
@@ -93,13 +93,13 @@ pub(crate) fn random_twin(seed: u64, with_base: bool, controls: usize) -> BodyPa
         rest_bones: (0..BONES).map(|_| random_affine(&mut random, 60.0)).collect(),
         base: with_base.then(|| SkinWeights::from_rows(&rows, BONES).expect("valid rows")),
         faces: vec![Face::triangle(0, 1, 2), Face::quad(2, 3, 4, 5)],
-        stitch: stitched.then(|| random_stitch(&groups)),
+        seams: seamed.then(|| random_seams(&groups)),
         groups,
     }
 }
 
 /// Every ghost's vertex is at a border; the first vertices that are no ghosts follow them.
-fn random_stitch(groups: &[GroupParts]) -> Stitch {
+fn random_seams(groups: &[GroupParts]) -> SeamCorrection {
     let ghosts: Vec<u32> = groups.iter().flat_map(|g| g.ghosts.iter().copied()).collect();
     let mut vertices = ghosts.clone();
     vertices.sort_unstable();
@@ -117,7 +117,7 @@ fn random_stitch(groups: &[GroupParts]) -> Stitch {
         offsets.push(sources.len() as u32);
     }
     let shares = (0..vertices.len()).map(|entry| 1.0 - entry as f32 / 100.0).collect();
-    Stitch { vertices, border, shares, offsets, sources }
+    SeamCorrection { vertices, border, shares, offsets, sources }
 }
 
 /// Eq. 2.3 and 2.4 written down once more, slowly, in f64 where it matters.
@@ -173,12 +173,12 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
             }
         }
     }
-    if let Some(stitch) = &parts.stitch {
+    if let Some(seams) = &parts.seams {
         let mut corrections: Vec<Vec3> = Vec::new();
-        for (entry, vertex) in stitch.vertices.iter().enumerate() {
-            let sources = &stitch.sources[stitch.offsets[entry] as usize..stitch.offsets[entry + 1] as usize];
+        for (entry, vertex) in seams.vertices.iter().enumerate() {
+            let sources = &seams.sources[seams.offsets[entry] as usize..seams.offsets[entry + 1] as usize];
             let own = out[*vertex as usize];
-            corrections.push(if entry < stitch.border {
+            corrections.push(if entry < seams.border {
                 let all: Vec3 = sources.iter().map(|s| opinions[*s as usize]).sum();
                 (all + own) / (sources.len() + 1) as f32 - own
             } else {
@@ -186,7 +186,7 @@ fn slow(parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Vec<Vec3> {
                 all / sources.len() as f32
             });
         }
-        for ((vertex, share), correction) in stitch.vertices.iter().zip(&stitch.shares).zip(&corrections) {
+        for ((vertex, share), correction) in seams.vertices.iter().zip(&seams.shares).zip(&corrections) {
             out[*vertex as usize] += *correction * *share;
         }
     }
@@ -327,18 +327,18 @@ fn bad_poses_and_parts_are_named() {
         at = parent;
     }
     assert!(matches!(BodyTwin::new(cycle, Precision::Half), Err(TwinError::Cycle { .. })));
-    let broken_stitch = |change: fn(&mut Stitch)| {
+    let broken_seams = |change: fn(&mut SeamCorrection)| {
         let mut parts = random_twin(9, false, 1);
-        change(parts.stitch.as_mut().expect("odd twins are stitched"));
+        change(parts.seams.as_mut().expect("odd twins are seamed"));
         BodyTwin::new(parts, Precision::Half).map(|_| ()).expect_err("must not pass")
     };
-    assert!(matches!(broken_stitch(|s| s.sources[0] = 10_000), TwinError::Index { .. }));
-    assert!(matches!(broken_stitch(|s| s.vertices[0] = 10_000), TwinError::Index { .. }));
-    assert!(matches!(broken_stitch(|s| s.vertices[1] = s.vertices[0]), TwinError::Cover { .. }));
-    assert!(matches!(broken_stitch(|s| s.offsets[1] = 0), TwinError::Index { .. }));
-    assert!(matches!(broken_stitch(|s| s.border = 1000), TwinError::Index { .. }));
-    assert!(matches!(broken_stitch(|s| s.shares[0] = f32::NAN), TwinError::NonFinite { .. }));
-    assert!(matches!(broken_stitch(|s| s.offsets.clear()), TwinError::Count { .. }));
+    assert!(matches!(broken_seams(|s| s.sources[0] = 10_000), TwinError::Index { .. }));
+    assert!(matches!(broken_seams(|s| s.vertices[0] = 10_000), TwinError::Index { .. }));
+    assert!(matches!(broken_seams(|s| s.vertices[1] = s.vertices[0]), TwinError::Cover { .. }));
+    assert!(matches!(broken_seams(|s| s.offsets[1] = 0), TwinError::Index { .. }));
+    assert!(matches!(broken_seams(|s| s.border = 1000), TwinError::Index { .. }));
+    assert!(matches!(broken_seams(|s| s.shares[0] = f32::NAN), TwinError::NonFinite { .. }));
+    assert!(matches!(broken_seams(|s| s.offsets.clear()), TwinError::Count { .. }));
     let mut hidden = parts.clone();
     hidden.groups[2].layers[1].storage = Storage::Fixed;
     assert!(matches!(BodyTwin::new(hidden, Precision::Half), Err(TwinError::Layer { layer: 1, .. })));

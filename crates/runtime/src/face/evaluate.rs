@@ -1,8 +1,8 @@
 //! Evaluation of a face twin without allocating: networks on one thread or several, then bodies and rigid
 //! segments, then the head's motion.
 
-use super::drawing::{DrawingShape, Images, map_stride};
-use super::motion::{Motion, see};
+use super::map_decoder::{Images, MapShape, map_stride};
+use super::motion::{Motion, input_features};
 use super::rigid::RigidFit;
 use super::stencil::reference::leaky;
 use super::{FaceError, FaceTwin, LEAK, Stage, sample};
@@ -28,7 +28,7 @@ struct Share {
     nets: Vec<usize>,
     buffers: [Vec<f32>; 2],
     /// One set of images a shape: the frame of zeros is in the same place for all drawings of a shape.
-    images: Vec<(DrawingShape, Images, Vec<f32>)>,
+    images: Vec<(MapShape, Images, Vec<f32>)>,
     /// Offsets of the vertices of all its networks, one after another; then normals, where there are some.
     offsets: Vec<Vec3>,
     normals: Vec<Vec3>,
@@ -124,7 +124,7 @@ impl FaceTwin {
         Ok(())
     }
 
-    /// Unit vertex normals of the pose that was evaluated last: from the maps where they carry normals,
+    /// Unit vertex normals of the pose that was evaluated last: from the maps where they transform normals,
     /// else from the faces around each vertex.
     ///
     /// # Errors
@@ -173,10 +173,10 @@ impl FaceTwin {
         let rest = self.parts.mesh.positions();
         for (net, body) in self.bodies.iter().zip(&self.parts.bodies) {
             let motion = net.evaluate(kernel, &body.motion, controls, buffers);
-            let (carry, rotation) = (motion.carry(), motion.rotation.as_mat3());
+            let (transform, rotation) = (motion.transform(), motion.rotation.as_mat3());
             for &vertex in &body.vertices {
                 let vertex = vertex as usize;
-                out[vertex] = carry(rest[vertex]);
+                out[vertex] = transform(rest[vertex]);
                 if self.with_normals {
                     normals[vertex] = rotation * self.rest_normals[vertex];
                 }
@@ -222,10 +222,10 @@ impl Share {
         let members = || nets.iter().map(|net| &twin.nets[*net]);
         let layers = members().flat_map(|net| &net.layers);
         let widest = layers.map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0);
-        let mut images: Vec<(DrawingShape, Images, Vec<f32>)> = Vec::new();
-        for (drawing, _) in members().filter_map(|net| net.map.as_ref()) {
-            if !images.iter().any(|(shape, ..)| shape == drawing.shape()) {
-                images.push((*drawing.shape(), drawing.images(), drawing.map()));
+        let mut images: Vec<(MapShape, Images, Vec<f32>)> = Vec::new();
+        for (decoder, _) in members().filter_map(|net| net.map.as_ref()) {
+            if !images.iter().any(|(shape, ..)| shape == decoder.shape()) {
+                images.push((*decoder.shape(), decoder.images(), decoder.map()));
             }
         }
         let vertices = nets.iter().map(|net| twin.parts.nets[*net].vertices.len()).sum();
@@ -244,7 +244,7 @@ impl Share {
         for &index in &self.nets {
             let (net, parts) = (&twin.nets[index], &twin.parts.nets[index]);
             let [front, back] = &mut self.buffers;
-            see(controls, &parts.inputs, &parts.mean, &parts.scale, front);
+            input_features(controls, &parts.inputs, &parts.mean, &parts.scale, front);
             let (mut read, mut write) = (front, back);
             for (layer, dense) in net.layers.iter().enumerate() {
                 dense.apply(kernel, read, write);
@@ -259,16 +259,16 @@ impl Share {
                         *offset = Vec3::from_slice(three);
                     }
                 }
-                Some((drawing, looks)) => {
-                    let shape = drawing.shape();
+                Some((decoder, samples)) => {
+                    let shape = decoder.shape();
                     let (_, images, map) =
                         self.images.iter_mut().find(|(s, ..)| s == shape).expect("made for these networks");
-                    drawing.take_in(read, images);
-                    drawing.forward(kernel, images, map);
+                    decoder.load_input(read, images);
+                    decoder.forward(kernel, images, map);
                     let (side, outputs) = (shape.map_side(), shape.outputs);
-                    sample::gather(map, side, outputs, 0, looks, offsets);
+                    sample::gather(map, side, outputs, 0, samples, offsets);
                     if map_stride(outputs) > 4 {
-                        sample::gather(map, side, outputs, 3, looks, &mut self.normals[range.clone()]);
+                        sample::gather(map, side, outputs, 3, samples, &mut self.normals[range.clone()]);
                     }
                 }
             }

@@ -10,10 +10,10 @@
 //! `rigid.r.vertices`, `rigid.r.follows`; `frame.*` like a network, `frame.pivot`; `body.b.vertices` and
 //! `body.b.*` like the frame. Whole numbers are u8 or u16 where they are small enough, else u32.
 
-use super::drawing::DrawingShape;
+use super::map_decoder::MapShape;
 use super::{
-    BodyParts, DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, MapParts, MotionParts, NetParts,
-    RigidParts, Stage, sets,
+    DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, MapParts, MotionParts, NetParts, RigidBodyParts,
+    RigidParts, Stage, pixel_weights,
 };
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
@@ -26,7 +26,7 @@ pub type FileError = crate::container::FileError<FaceError>;
 /// The name of the method in the file.
 pub const METHOD: &str = "face";
 /// The first version in which no rectifier follows the numbers that all pixels read.
-const LEAST_COMMON: u32 = 3;
+const LEAST_UNRECTIFIED: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +54,7 @@ struct NetHeader {
     name: String,
     stage: Stage,
     layers: usize,
-    map: Option<DrawingShape>,
+    map: Option<MapShape>,
 }
 
 /// Arrays under construction.
@@ -122,7 +122,7 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, File
         writer.row(format!("{name}.scale"), &net.scale);
         writer.layers(&name, &net.dense);
         if let Some(map) = &net.map {
-            let parameters = sets::pack(map);
+            let parameters = pixel_weights::pack(map);
             let parameters = Array::weights(&[parameters.len()], &parameters, precision);
             writer.push(format!("{name}.parameters"), parameters);
             let numbers: Vec<f32> = map.coordinates.iter().flat_map(|place| place.to_array()).collect();
@@ -176,14 +176,14 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         let name = format!("net.{index}");
         let map = match net.map {
             None => None,
-            Some(shape) if shape.common > 0 && file.version < LEAST_COMMON => {
-                return Err(FileError::Old { found: file.version, least: LEAST_COMMON });
+            Some(shape) if shape.shared_features > 0 && file.version < LEAST_UNRECTIFIED => {
+                return Err(FileError::Old { found: file.version, least: LEAST_UNRECTIFIED });
             }
             Some(shape) => {
                 let places = file.places(&format!("{name}.coordinates"))?;
                 let coordinates: Vec<Vec2> = places.chunks_exact(2).map(Vec2::from_slice).collect();
                 let parameters = file.floats(&format!("{name}.parameters"), None)?;
-                let parameters = sets::unpack(&shape, parameters, &coordinates);
+                let parameters = pixel_weights::unpack(&shape, parameters, &coordinates);
                 Some(MapParts { shape, parameters, coordinates })
             }
         };
@@ -210,7 +210,7 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
     let mut bodies = Vec::new();
     for (index, body) in structure.bodies.into_iter().enumerate() {
         let name = format!("body.{index}");
-        bodies.push(BodyParts {
+        bodies.push(RigidBodyParts {
             name: body.name,
             vertices: file.integers(&format!("{name}.vertices"))?,
             motion: motion(&file, &name, body.layers, &mut precision)?,

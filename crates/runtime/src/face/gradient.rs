@@ -1,8 +1,8 @@
 //! The derivative of a face twin by its controls: from `∂L/∂V` to `∂L/∂p`, by hand, without allocating.
 //! Inverse kinematics and capture walk along it.
 
-use super::drawing::{Drawing, Images};
-use super::motion::{Motion, MotionNet, see};
+use super::map_decoder::{Images, MapDecoder};
+use super::motion::{Motion, MotionNet, input_features};
 use super::stencil::reference::leaky;
 use super::{DenseParts, FaceError, FaceTwin, LEAK, MotionParts, sample};
 use crate::dense::{Activation, Kernel, Layer};
@@ -25,7 +25,7 @@ pub struct GradientSpace {
 /// What one network remembers.
 struct NetTape {
     dense: Chain,
-    drawing: Option<Tape>,
+    decoder: Option<Tape>,
     offsets: Vec<Vec3>,
     slopes: Vec<Vec3>,
 }
@@ -93,7 +93,7 @@ impl Chain {
 
     /// The motion that a network of six numbers gives.
     fn motion(&mut self, kernel: Kernel, net: &MotionNet, parts: &MotionParts, controls: &[f32]) -> Motion {
-        see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut self.outputs[0]);
+        input_features(controls, &parts.inputs, &parts.mean, &parts.scale, &mut self.outputs[0]);
         self.forward(kernel, &net.layers, Between::Tanh);
         Motion::new(self.outputs.last().expect("inputs at least"), parts.pivot)
     }
@@ -134,16 +134,16 @@ impl Chain {
 impl GradientSpace {
     /// Memory for a twin.
     pub fn new(twin: &FaceTwin) -> Result<Self, FaceError> {
-        let tape = |drawing: &Drawing| Tape {
-            images: drawing.images(),
-            slopes: drawing.images(),
-            map: drawing.map(),
-            by_map: drawing.map(),
+        let tape = |decoder: &MapDecoder| Tape {
+            images: decoder.images(),
+            slopes: decoder.images(),
+            map: decoder.map(),
+            by_map: decoder.map(),
         };
         let net = |(net, parts): (&super::Net, &super::NetParts)| {
             Ok(NetTape {
                 dense: Chain::new(twin, &parts.name, &parts.dense, parts.inputs.len())?,
-                drawing: net.map.as_ref().map(|(drawing, _)| tape(drawing)),
+                decoder: net.map.as_ref().map(|(decoder, _)| tape(decoder)),
                 offsets: vec![Vec3::ZERO; parts.vertices.len()],
                 slopes: vec![Vec3::ZERO; parts.vertices.len()],
             })
@@ -152,7 +152,7 @@ impl GradientSpace {
             Some(parts) => Some(Chain::new(twin, "frame", &parts.layers, parts.inputs.len())?),
             None => None,
         };
-        let body = |body: &super::BodyParts| {
+        let body = |body: &super::RigidBodyParts| {
             let chain = Chain::new(twin, &body.name, &body.motion.layers, body.motion.inputs.len())?;
             Ok((chain, Motion::STILL))
         };
@@ -185,17 +185,17 @@ impl FaceTwin {
         out.copy_from_slice(rest);
         let kernel = space.kernel;
         for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
-            see(controls, &parts.inputs, &parts.mean, &parts.scale, &mut tape.dense.outputs[0]);
+            input_features(controls, &parts.inputs, &parts.mean, &parts.scale, &mut tape.dense.outputs[0]);
             let of_last = parts.rectified(net.layers.len() - 1);
             tape.dense.forward(kernel, &net.layers, Between::Leaky(of_last));
             let last = tape.dense.outputs.last().expect("inputs at least");
-            match (&net.map, &mut tape.drawing) {
-                (Some((drawing, looks)), Some(pass)) => {
-                    drawing.take_in(last, &mut pass.images);
-                    drawing.forward(kernel, &mut pass.images, &mut pass.map);
-                    let shape = drawing.shape();
+            match (&net.map, &mut tape.decoder) {
+                (Some((decoder, samples)), Some(pass)) => {
+                    decoder.load_input(last, &mut pass.images);
+                    decoder.forward(kernel, &mut pass.images, &mut pass.map);
+                    let shape = decoder.shape();
                     let (side, outputs) = (shape.map_side(), shape.outputs);
-                    sample::gather(&pass.map, side, outputs, 0, looks, &mut tape.offsets);
+                    sample::gather(&pass.map, side, outputs, 0, samples, &mut tape.offsets);
                 }
                 _ => {
                     for (offset, three) in tape.offsets.iter_mut().zip(last.chunks_exact(3)) {
@@ -211,8 +211,8 @@ impl FaceTwin {
             self.bodies.iter().zip(&self.parts.bodies).zip(&mut space.bodies)
         {
             *motion = chain.motion(kernel, net, &body.motion, controls);
-            let carry = motion.carry();
-            body.vertices.iter().for_each(|v| out[*v as usize] = carry(rest[*v as usize]));
+            let transform = motion.transform();
+            body.vertices.iter().for_each(|v| out[*v as usize] = transform(rest[*v as usize]));
         }
         for segment in &self.parts.rigid {
             let fit = self.fit(segment, &mut space.followed, out);
@@ -259,20 +259,20 @@ impl FaceTwin {
                 *slope = space.slopes[*vertex as usize];
             }
             let last = tape.dense.slopes.last_mut().expect("inputs at least");
-            match (&net.map, &mut tape.drawing) {
-                (Some((drawing, looks)), Some(pass)) => {
-                    let shape = drawing.shape();
+            match (&net.map, &mut tape.decoder) {
+                (Some((decoder, samples)), Some(pass)) => {
+                    let shape = decoder.shape();
                     pass.by_map.fill(0.0);
                     sample::scatter(
                         &tape.slopes,
                         shape.map_side(),
                         shape.outputs,
                         0,
-                        looks,
+                        samples,
                         &mut pass.by_map,
                     );
-                    drawing.backward(kernel, &pass.images, &pass.by_map, &mut pass.slopes);
-                    drawing.give_back(&pass.slopes, last);
+                    decoder.backward(kernel, &pass.images, &pass.by_map, &mut pass.slopes);
+                    decoder.store_input_gradients(&pass.slopes, last);
                 }
                 _ => {
                     for (slope, three) in tape.slopes.iter().zip(last.chunks_exact_mut(3)) {

@@ -7,24 +7,24 @@
 //! [`mod@file`].
 
 mod check;
-pub mod drawing;
 mod evaluate;
 pub mod file;
 mod gradient;
+pub mod map_decoder;
 pub mod motion;
+pub mod pixel_weights;
 mod point;
 pub mod rigid;
 pub mod sample;
-pub mod sets;
 pub mod stencil;
 
 pub use evaluate::Workspace;
 pub use gradient::GradientSpace;
 
 use crate::dense::{Layer, LayerError, Precision};
-use drawing::{Drawing, DrawingShape};
+use map_decoder::{MapDecoder, MapShape};
 use motion::MotionNet;
-use sample::Look;
+use sample::BilinearSample;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use understudy_core::{ControlSpecs, Mesh, Vec2, Vec3};
@@ -81,13 +81,13 @@ pub enum FaceError {
         /// Why.
         error: LayerError,
     },
-    /// Sizes of a drawing network that make no sense.
-    #[error("{network}: a drawing of {shape:?}")]
+    /// Sizes of a decoder network that make no sense.
+    #[error("{network}: a decoder of {shape:?}")]
     Shape {
         /// The network.
         network: String,
         /// Its sizes.
-        shape: DrawingShape,
+        shape: MapShape,
     },
     /// A number that is not finite.
     #[error("{what}: entry {index} is not finite")]
@@ -97,7 +97,7 @@ pub enum FaceError {
         /// Where.
         index: usize,
     },
-    /// Some networks carry normals and some do not.
+    /// Some networks transform normals and some do not.
     #[error("{network}: some networks draw normals and some do not")]
     Normals {
         /// The first that differs.
@@ -139,14 +139,14 @@ pub struct DenseParts {
     pub bias: Vec<f32>,
 }
 
-/// The convolutions of a network and where its vertices look.
+/// The convolutions of a network and where its vertices sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapParts {
     /// Sizes.
-    pub shape: DrawingShape,
-    /// As [`DrawingShape::parameter_count`] orders them.
+    pub shape: MapShape,
+    /// As [`MapShape::parameter_count`] orders them.
     pub parameters: Vec<f32>,
-    /// Where each vertex looks, in pixels of the map, `[P]`.
+    /// Where each vertex samples, in pixels of the map, `[P]`.
     pub coordinates: Vec<Vec2>,
 }
 
@@ -196,7 +196,7 @@ pub struct RigidParts {
 
 /// A segment that moves rigidly by a motion of its own, inside the head's: an eye, gums.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BodyParts {
+pub struct RigidBodyParts {
     /// The segment.
     pub name: String,
     /// Which vertices.
@@ -232,7 +232,7 @@ pub struct FaceParts {
     /// A vertex belongs to at most one network of each stage; one in none stays where it rests.
     pub nets: Vec<NetParts>,
     /// Vertices of bodies belong to no network.
-    pub bodies: Vec<BodyParts>,
+    pub bodies: Vec<RigidBodyParts>,
     /// Vertices of rigid segments belong to no network and no body.
     pub rigid: Vec<RigidParts>,
 }
@@ -246,7 +246,7 @@ pub struct FaceTwin {
     frame: Option<MotionNet>,
     bodies: Vec<MotionNet>,
     rest_normals: Vec<Vec3>,
-    /// Whether the maps carry normals.
+    /// Whether the maps transform normals.
     with_normals: bool,
 }
 
@@ -254,7 +254,7 @@ pub struct FaceTwin {
 #[derive(Debug, Clone)]
 struct Net {
     layers: Vec<Layer>,
-    map: Option<(Drawing, Vec<Look>)>,
+    map: Option<(MapDecoder, Vec<BilinearSample>)>,
 }
 
 impl FaceTwin {
@@ -266,7 +266,7 @@ impl FaceTwin {
             Some(frame) => Some(MotionNet::new("frame", frame, precision)?),
             None => None,
         };
-        let body = |body: &BodyParts| MotionNet::new(&body.name, &body.motion, precision);
+        let body = |body: &RigidBodyParts| MotionNet::new(&body.name, &body.motion, precision);
         let bodies = parts.bodies.iter().map(body).collect::<Result<Vec<_>, _>>()?;
         let with_normals = parts.nets.iter().filter_map(|net| net.map.as_ref()).any(|m| m.shape.outputs == 6);
         let rest_normals = match with_normals {
@@ -301,7 +301,7 @@ impl FaceTwin {
         self.parts.header.controls.len()
     }
 
-    /// Whether its maps carry normals.
+    /// Whether its maps transform normals.
     pub fn has_normals(&self) -> bool {
         self.with_normals
     }
@@ -315,10 +315,10 @@ impl FaceTwin {
 
     /// Bytes of packed weights.
     pub fn network_bytes(&self) -> usize {
-        let drawing = |net: &Net| net.map.as_ref().map_or(0, |(d, _)| d.shape().parameter_count() * 4);
+        let decoder = |net: &Net| net.map.as_ref().map_or(0, |(d, _)| d.shape().parameter_count() * 4);
         let motions = self.frame.iter().chain(&self.bodies).flat_map(|net| &net.layers);
         let layers = self.nets.iter().flat_map(|net| &net.layers).chain(motions);
-        layers.map(Layer::bytes).sum::<usize>() + self.nets.iter().map(drawing).sum::<usize>()
+        layers.map(Layer::bytes).sum::<usize>() + self.nets.iter().map(decoder).sum::<usize>()
     }
 }
 
@@ -327,20 +327,21 @@ impl Net {
         let layers = pack_dense(&parts.name, &parts.dense, parts.inputs.len(), false, precision)?;
         let map = parts.map.as_ref().map(|map| {
             let side = map.shape.map_side();
-            let looks: Vec<Look> = map.coordinates.iter().map(|c| Look::at(*c, side)).collect();
-            let mut drawing = Drawing::new(map.shape, LEAK, &sample::seen(&looks, side));
-            drawing.load(&rounded(&map.parameters, precision));
+            let samples: Vec<BilinearSample> =
+                map.coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
+            let mut decoder = MapDecoder::new(map.shape, LEAK, &sample::sampled_pixels(&samples, side));
+            decoder.load(&rounded(&map.parameters, precision));
             if precision == Precision::Half {
-                drawing.halve();
+                decoder.store_f16();
             }
-            (drawing, looks)
+            (decoder, samples)
         });
         Ok(Self { layers, map })
     }
 
     fn multiply_adds(&self) -> usize {
         let dense: usize = self.layers.iter().map(|l| l.rows() * l.columns()).sum();
-        dense + self.map.as_ref().map_or(0, |(drawing, _)| drawing.multiply_adds())
+        dense + self.map.as_ref().map_or(0, |(decoder, _)| decoder.multiply_adds())
     }
 }
 

@@ -38,7 +38,7 @@ impl Motion {
     }
 
     /// The motion as a function, in single precision.
-    pub fn carry(&self) -> impl Fn(Vec3) -> Vec3 + use<> {
+    pub fn transform(&self) -> impl Fn(Vec3) -> Vec3 + use<> {
         let rotation = self.rotation.as_mat3();
         let shift = (self.pivot + self.shift - self.rotation * self.pivot).as_vec3();
         move |point| rotation * point + shift
@@ -46,8 +46,8 @@ impl Motion {
 
     /// Moves points.
     pub fn apply(&self, points: &mut [Vec3]) {
-        let carry = self.carry();
-        points.iter_mut().for_each(|p| *p = carry(*p));
+        let transform = self.transform();
+        points.iter_mut().for_each(|p| *p = transform(*p));
     }
 
     /// Takes points back.
@@ -108,7 +108,7 @@ impl MotionNet {
         buffers: &mut [Vec<f32>; 2],
     ) -> Motion {
         let [front, back] = buffers;
-        see(controls, &parts.inputs, &parts.mean, &parts.scale, front);
+        input_features(controls, &parts.inputs, &parts.mean, &parts.scale, front);
         let (mut read, mut write) = (front, back);
         for layer in &self.layers {
             layer.apply(kernel, read, write);
@@ -119,7 +119,7 @@ impl MotionNet {
 }
 
 /// The normalised inputs of a network.
-pub(super) fn see(controls: &[f32], inputs: &[u32], mean: &[f32], scale: &[f32], out: &mut [f32]) {
+pub(super) fn input_features(controls: &[f32], inputs: &[u32], mean: &[f32], scale: &[f32], out: &mut [f32]) {
     for (slot, (input, (mean, scale))) in out.iter_mut().zip(inputs.iter().zip(mean.iter().zip(scale))) {
         *slot = (controls[*input as usize] - mean) * scale;
     }

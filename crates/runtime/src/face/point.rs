@@ -1,4 +1,4 @@
-//! The 1×1 convolution at the end of a drawing: sixteen features of a pixel to its offset, and back. Its
+//! The 1×1 convolution at the end of a decoder: sixteen features of a pixel to its offset, and back. Its
 //! weights are shared by all pixels, as in the paper, or every pixel has its own: the same work, and far
 //! more that a map can say. Pixels with weights of their own may also read numbers that are the same for all
 //! of them. General loops first, the usual size in AVX2 below.
@@ -10,7 +10,7 @@ use half::f16;
 /// Where a pixel's features and its place in the map are.
 pub(super) type Pixel = [u32; 2];
 
-/// Weights `[sets][outputs][lanes + common]` and bias `[sets][outputs]`: one set for all pixels, or one a
+/// Weights `[sets][outputs][lanes + shared_features]` and bias `[sets][outputs]`: one set for all pixels, or one a
 /// pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
@@ -23,38 +23,38 @@ pub(super) struct Point {
     /// Features of a pixel.
     lanes: usize,
     /// Numbers that all pixels read.
-    common: usize,
+    shared_features: usize,
     untied: bool,
 }
 
 impl Point {
     /// Zero. `lanes`: of features and of what all pixels read, the latter a multiple of eight. `sets`: the
     /// number of pixels where each has weights of its own.
-    pub fn new(outputs: usize, [lanes, common]: [usize; 2], sets: Option<usize>) -> Self {
+    pub fn new(outputs: usize, [lanes, shared_features]: [usize; 2], sets: Option<usize>) -> Self {
         let count = sets.unwrap_or(1);
         Self {
-            weights: vec![0.0; count * outputs * (lanes + common)],
+            weights: vec![0.0; count * outputs * (lanes + shared_features)],
             half: Vec::new(),
             bias: vec![0.0; count * outputs],
             outputs,
             lanes,
-            common,
+            shared_features,
             untied: sets.is_some(),
         }
     }
 
     /// Lanes of features, and of a row of weights.
     pub fn lanes(&self) -> [usize; 2] {
-        [self.lanes, self.lanes + self.common]
+        [self.lanes, self.lanes + self.shared_features]
     }
 
     /// Multiply-adds of a pixel.
     pub fn work(&self) -> usize {
-        self.outputs * (self.lanes + self.common)
+        self.outputs * (self.lanes + self.shared_features)
     }
 
     /// Keeps sets of pixels in 16 bits from now on. Numbers should have been rounded before.
-    pub fn halve(&mut self) {
+    pub fn store_f16(&mut self) {
         if self.untied {
             self.half = self.weights.iter().map(|w| f16::from_f32(*w).to_bits()).collect();
             self.weights = Vec::new();
@@ -63,12 +63,12 @@ impl Point {
 
     /// Offsets, and normals where a map has those too.
     fn usual(&self, kernel: Kernel) -> bool {
-        let size = self.lanes == LANES && self.common.is_multiple_of(8);
+        let size = self.lanes == LANES && self.shared_features.is_multiple_of(8);
         fast(kernel) && size && [3, 6].contains(&self.outputs)
     }
 
-    fn check(&self, pixels: &[Pixel], features: usize, common: usize, map: usize) {
-        assert_eq!(common, self.common, "what all pixels read");
+    fn check(&self, pixels: &[Pixel], features: usize, shared_features: usize, map: usize) {
+        assert_eq!(shared_features, self.shared_features, "what all pixels read");
         let fits = |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs <= map;
         assert!(pixels.iter().all(fits), "pixels lie in the images");
         assert!(!self.untied || pixels.len() * self.outputs == self.bias.len(), "a set a pixel");
@@ -86,23 +86,23 @@ impl Point {
         }
     }
 
-    /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c] + Σ_k w[o][lanes + k] · common[k]`.
+    /// `map[b + o] = bias[o] + Σ_c w[o][c] · features[a + c] + Σ_k w[o][lanes + k] · shared_features[k]`.
     pub fn forward(
         &self,
         kernel: Kernel,
         pixels: &[Pixel],
         features: &[f32],
-        common: &[f32],
+        shared_features: &[f32],
         map: &mut [f32],
     ) {
-        self.check(pixels, features.len(), common.len(), map.len());
+        self.check(pixels, features.len(), shared_features.len(), map.len());
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: the instructions are there, sizes are the usual ones, and pixels were checked.
             return unsafe {
                 match self.outputs {
-                    3 => avx2::forward::<3>(self, pixels, features, common, map),
-                    _ => avx2::forward::<6>(self, pixels, features, common, map),
+                    3 => avx2::forward::<3>(self, pixels, features, shared_features, map),
+                    _ => avx2::forward::<6>(self, pixels, features, shared_features, map),
                 }
             };
         }
@@ -111,8 +111,8 @@ impl Point {
             let own = &features[from as usize..from as usize + self.lanes];
             for output in 0..self.outputs {
                 let row = self.set(index) * self.outputs + output;
-                let start = row * (self.lanes + self.common);
-                let read = own.iter().chain(common).enumerate();
+                let start = row * (self.lanes + self.shared_features);
+                let read = own.iter().chain(shared_features).enumerate();
                 let sum: f32 = read.map(|(c, v)| self.weight(start + c) * v).sum();
                 map[to as usize + output] = self.bias[row] + sum;
             }
@@ -120,7 +120,7 @@ impl Point {
     }
 
     /// `slopes[a + c] = (Σ_o w[o][c] · by_map[b + o]) · f′`, where `f′` is one or `slope` by the sign of the
-    /// feature; `by_common[k] = Σ w[o][lanes + k] · by_map[b + o]` over all pixels.
+    /// feature; `by_shared_features[k] = Σ w[o][lanes + k] · by_map[b + o]` over all pixels.
     pub fn backward(
         &self,
         kernel: Kernel,
@@ -129,17 +129,21 @@ impl Point {
         features: &[f32],
         by_map: &[f32],
         slopes: &mut [f32],
-        by_common: &mut [f32],
+        by_shared_features: &mut [f32],
     ) {
-        self.check(pixels, features.len().min(slopes.len()), by_common.len(), by_map.len());
-        by_common.fill(0.0);
+        self.check(pixels, features.len().min(slopes.len()), by_shared_features.len(), by_map.len());
+        by_shared_features.fill(0.0);
         #[cfg(target_arch = "x86_64")]
         if self.usual(kernel) {
             // SAFETY: as in `forward`.
             return unsafe {
                 match self.outputs {
-                    3 => avx2::backward::<3>(self, pixels, slope, features, by_map, slopes, by_common),
-                    _ => avx2::backward::<6>(self, pixels, slope, features, by_map, slopes, by_common),
+                    3 => {
+                        avx2::backward::<3>(self, pixels, slope, features, by_map, slopes, by_shared_features)
+                    }
+                    _ => {
+                        avx2::backward::<6>(self, pixels, slope, features, by_map, slopes, by_shared_features)
+                    }
                 }
             };
         }
@@ -150,8 +154,8 @@ impl Point {
             out.fill(0.0);
             for output in 0..self.outputs {
                 let by = by_map[to as usize + output];
-                let row = (self.set(index) * self.outputs + output) * (self.lanes + self.common);
-                let sums = out.iter_mut().chain(by_common.iter_mut()).enumerate();
+                let row = (self.set(index) * self.outputs + output) * (self.lanes + self.shared_features);
+                let sums = out.iter_mut().chain(by_shared_features.iter_mut()).enumerate();
                 sums.for_each(|(c, sum)| *sum += self.weight(row + c) * by);
             }
             let own = &features[range];
@@ -218,7 +222,7 @@ mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(point: &Point, first: usize) -> [[__m256; 2]; 3] {
-        let size = LANES + point.common;
+        let size = LANES + point.shared_features;
         // SAFETY: a row has sixteen weights and more.
         let row = |output: usize| unsafe {
             let place = (first + output) * size;
@@ -235,10 +239,10 @@ mod avx2 {
         point: &Point,
         pixels: &[Pixel],
         features: &[f32],
-        common: &[f32],
+        shared_features: &[f32],
         map: &mut [f32],
     ) {
-        let size = LANES + point.common;
+        let size = LANES + point.shared_features;
         // SAFETY: promised by the caller.
         unsafe {
             for (index, &[from, to]) in pixels.iter().enumerate() {
@@ -249,8 +253,8 @@ mod avx2 {
                     let first = point.set(index) * OUTPUTS + channel;
                     let [mut x, mut y, mut z] = load(point, first).map(sum);
                     let place = first * size + LANES;
-                    for eights in (0..point.common).step_by(8) {
-                        let all = _mm256_loadu_ps(common.as_ptr().add(eights));
+                    for eights in (0..point.shared_features).step_by(8) {
+                        let all = _mm256_loadu_ps(shared_features.as_ptr().add(eights));
                         let row = |output: usize| eight(point, place + output * size + eights);
                         x = _mm256_fmadd_ps(row(0), all, x);
                         y = _mm256_fmadd_ps(row(1), all, y);
@@ -281,9 +285,9 @@ mod avx2 {
         features: &[f32],
         by_map: &[f32],
         slopes: &mut [f32],
-        by_common: &mut [f32],
+        by_shared_features: &mut [f32],
     ) {
-        let size = LANES + point.common;
+        let size = LANES + point.shared_features;
         // SAFETY: promised by the caller.
         unsafe {
             let leak = _mm256_set1_ps(slope);
@@ -303,8 +307,8 @@ mod avx2 {
                     let result = _mm256_blendv_ps(_mm256_mul_ps(sum, leak), sum, positive);
                     _mm256_storeu_ps(slopes.as_mut_ptr().add(from as usize + half * 8), result);
                 }
-                for eights in (0..point.common).step_by(8) {
-                    let out = by_common.as_mut_ptr().add(eights);
+                for eights in (0..point.shared_features).step_by(8) {
+                    let out = by_shared_features.as_mut_ptr().add(eights);
                     _mm256_storeu_ps(out, along(_mm256_loadu_ps(out), LANES + eights));
                 }
             }
@@ -353,27 +357,29 @@ mod tests {
         let mut draw = |count: usize| -> Vec<f32> {
             (0..count).map(|_| f16::from_f32(random.uniform(-1.0, 1.0)).to_f32()).collect()
         };
-        for (count, untied, halve, common, outputs) in [0usize, 1, 9].into_iter().flat_map(|count| {
-            [
-                (count, false, false, 0, 3),
-                (count, true, false, 8, 3),
-                (count, true, true, 0, 3),
-                (count, true, true, 24, 3),
-                (count, false, false, 0, 6),
-                (count, true, true, 24, 6),
-            ]
-        }) {
-            let mut point = Point::new(outputs, [LANES, common], untied.then_some(count));
+        for (count, untied, store_f16, shared_features, outputs) in
+            [0usize, 1, 9].into_iter().flat_map(|count| {
+                [
+                    (count, false, false, 0, 3),
+                    (count, true, false, 8, 3),
+                    (count, true, true, 0, 3),
+                    (count, true, true, 24, 3),
+                    (count, false, false, 0, 6),
+                    (count, true, true, 24, 6),
+                ]
+            })
+        {
+            let mut point = Point::new(outputs, [LANES, shared_features], untied.then_some(count));
             (point.weights, point.bias) = (draw(point.weights.len()), draw(point.bias.len()));
-            if halve {
-                point.halve();
+            if store_f16 {
+                point.store_f16();
             }
             let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 7]).collect();
-            let (features, by_map, all) = (draw(count * LANES), draw(count * 7), draw(common));
+            let (features, by_map, all) = (draw(count * LANES), draw(count * 7), draw(shared_features));
             let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
                 let mut map = vec![0.0; count * 7];
                 point.forward(kernel, &pixels, &features, &all, &mut map);
-                let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; common]);
+                let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; shared_features]);
                 point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes, &mut by_all);
                 let mut sums = Point::new(outputs, [LANES, 0], None);
                 if !untied {

@@ -1,7 +1,7 @@
 //! Bilinear sampling of maps at vertices, and back. Pixel `(i, j)` stands at coordinates `(i, j)`: a vertex
 //! at the edge of its map sees the pixels of that edge.
 
-use super::drawing::map_stride;
+use super::map_decoder::map_stride;
 use crate::container::PLACE_STEPS;
 use understudy_core::{Vec2, Vec3};
 
@@ -11,16 +11,16 @@ pub fn stepped(place: Vec2) -> Vec2 {
     (place * PLACE_STEPS).round() / PLACE_STEPS
 }
 
-/// Where one vertex looks: the pixel at its lower corner and the weights of the four around it.
+/// Where one vertex samples: the pixel at its lower corner and the weights of the four around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct BilinearSample {
     /// Number of the lower corner in the map, `row · side + column`.
     pub corner: u32,
     /// Of `(column, row)`, `(column + 1, row)`, `(column, row + 1)`, `(column + 1, row + 1)`.
     pub weights: [f32; 4],
 }
 
-impl Look {
+impl BilinearSample {
     /// At coordinates in pixels, clamped into a map of `side` ≥ 2.
     pub fn at(coordinates: Vec2, side: usize) -> Self {
         let place = coordinates.clamp(Vec2::ZERO, Vec2::splat((side - 1) as f32));
@@ -40,10 +40,10 @@ impl Look {
 }
 
 /// Which pixels of a map some vertex sees.
-pub fn seen(looks: &[Look], side: usize) -> Vec<bool> {
+pub fn sampled_pixels(samples: &[BilinearSample], side: usize) -> Vec<bool> {
     let mut out = vec![false; side * side];
-    for look in looks {
-        for (pixel, weight) in look.pixels(side).into_iter().zip(look.weights) {
+    for sample in samples {
+        for (pixel, weight) in sample.pixels(side).into_iter().zip(sample.weights) {
             out[pixel] |= weight != 0.0;
         }
     }
@@ -51,11 +51,18 @@ pub fn seen(looks: &[Look], side: usize) -> Vec<bool> {
 }
 
 /// Samples three channels from `first` on.
-pub fn gather(map: &[f32], side: usize, outputs: usize, first: usize, looks: &[Look], out: &mut [Vec3]) {
+pub fn gather(
+    map: &[f32],
+    side: usize,
+    outputs: usize,
+    first: usize,
+    samples: &[BilinearSample],
+    out: &mut [Vec3],
+) {
     let wide = map_stride(outputs);
-    for (slot, look) in out.iter_mut().zip(looks) {
+    for (slot, sample) in out.iter_mut().zip(samples) {
         let mut sum = Vec3::ZERO;
-        for (pixel, weight) in look.pixels(side).into_iter().zip(look.weights) {
+        for (pixel, weight) in sample.pixels(side).into_iter().zip(sample.weights) {
             let start = pixel * wide + first;
             sum += Vec3::new(map[start], map[start + 1], map[start + 2]) * weight;
         }
@@ -69,12 +76,12 @@ pub fn scatter(
     side: usize,
     outputs: usize,
     first: usize,
-    looks: &[Look],
+    samples: &[BilinearSample],
     by_map: &mut [f32],
 ) {
     let wide = map_stride(outputs);
-    for (slope, look) in by_samples.iter().zip(looks) {
-        for (pixel, weight) in look.pixels(side).into_iter().zip(look.weights) {
+    for (slope, sample) in by_samples.iter().zip(samples) {
+        for (pixel, weight) in sample.pixels(side).into_iter().zip(sample.weights) {
             let start = pixel * wide + first;
             by_map[start] += slope.x * weight;
             by_map[start + 1] += slope.y * weight;
@@ -102,15 +109,16 @@ mod tests {
             (Vec2::new(-3.0, 9.0), Vec3::new(0.0, 4.0, -4.0)),
         ] {
             let mut out = [Vec3::ZERO];
-            gather(&map, side, 3, 0, &[Look::at(at, side)], &mut out);
+            gather(&map, side, 3, 0, &[BilinearSample::at(at, side)], &mut out);
             assert!(out[0].distance(want) < 1e-6, "{at}: {}", out[0]);
         }
     }
 
     #[test]
     fn only_pixels_with_weight_are_seen() {
-        let looks = [Look::at(Vec2::new(2.0, 1.0), 4), Look::at(Vec2::new(0.5, 3.0), 4)];
-        let seen = seen(&looks, 4);
+        let samples =
+            [BilinearSample::at(Vec2::new(2.0, 1.0), 4), BilinearSample::at(Vec2::new(0.5, 3.0), 4)];
+        let seen = sampled_pixels(&samples, 4);
         assert_eq!(seen.iter().filter(|s| **s).count(), 3);
         assert!(seen[4 + 2] && seen[12] && seen[13]);
     }

@@ -1,7 +1,7 @@
 //! A twin of random weights: every path against a slow truth, its derivative, damaged files, bad poses.
 
-use super::drawing::DrawingShape;
 use super::file::{FileError, parse, to_bytes};
+use super::map_decoder::MapShape;
 use super::*;
 use crate::dense::Kernel;
 use crate::workers::Workers;
@@ -44,13 +44,20 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
         uvs: uvs.clone(),
         segments: Segments { names, of_vertex },
     };
-    let small =
-        DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 1, outputs, untied: false, common: 0 };
-    let fine = DrawingShape { channels: 4, hidden: 17, doublings: 2, untied: true, common: 5, ..small };
-    let mut net = |name: &str, stage: Stage, vertices: Vec<u32>, shape: Option<DrawingShape>| {
+    let small = MapShape {
+        side: 2,
+        channels: 3,
+        hidden: 5,
+        doublings: 1,
+        outputs,
+        untied: false,
+        shared_features: 0,
+    };
+    let fine = MapShape { channels: 4, hidden: 17, doublings: 2, untied: true, shared_features: 5, ..small };
+    let mut net = |name: &str, stage: Stage, vertices: Vec<u32>, shape: Option<MapShape>| {
         let inputs: Vec<u32> = (0..5).map(|i| (i * 3 + vertices[0]) % CONTROLS as u32).collect();
         let last = shape.map_or(3 * vertices.len(), |s| s.dense_numbers());
-        let draw = |shape: DrawingShape, random: &mut Random| MapParts {
+        let draw = |shape: MapShape, random: &mut Random| MapParts {
             shape,
             parameters: (0..shape.parameter_count()).map(|_| random.uniform(-0.4, 0.4)).collect(),
             coordinates: vertices.iter().map(|v| uvs[*v as usize] * (shape.map_side() - 1) as f32).collect(),
@@ -79,7 +86,7 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
         vertices: (24..30).collect(),
         follows: vec![12, 13, 15, 18, 2, 30, 33, 22, 9, 10],
     }];
-    let bodies = vec![BodyParts {
+    let bodies = vec![RigidBodyParts {
         name: "eye".into(),
         vertices: (30..36).collect(),
         motion: MotionParts {
@@ -115,9 +122,9 @@ pub(crate) fn random_face(seed: u64, outputs: usize) -> FaceParts {
 }
 
 /// The whole map, pixel by pixel, with a real upsampling: `[row][column][channel]`.
-fn slow_map(shape: &DrawingShape, parameters: &[f32], numbers: &[f64]) -> Vec<f64> {
+fn slow_map(shape: &MapShape, parameters: &[f32], numbers: &[f64]) -> Vec<f64> {
     let leak = |x: f64| if x > 0.0 { x } else { x * f64::from(LEAK) };
-    let (first, common) = numbers.split_at(shape.first_image());
+    let (first, shared_features) = numbers.split_at(shape.first_image());
     let (mut side, mut channels) = (shape.side, shape.channels);
     let mut image: Vec<f64> = first.iter().map(|x| leak(*x)).collect();
     let mut rest: Vec<f64> = parameters.iter().map(|p| f64::from(*p)).collect();
@@ -161,7 +168,7 @@ fn slow_map(shape: &DrawingShape, parameters: &[f32], numbers: &[f64]) -> Vec<f6
             let row = if shape.untied { index * shape.outputs + output } else { output };
             let weights = &rest[row * reads..(row + 1) * reads];
             let own = &image[index * channels..(index + 1) * channels];
-            let sum: f64 = weights.iter().zip(own.iter().chain(common)).map(|(w, v)| w * v).sum();
+            let sum: f64 = weights.iter().zip(own.iter().chain(shared_features)).map(|(w, v)| w * v).sum();
             map[index * shape.outputs + output] = sum + rest[bias + row];
         }
     }
@@ -222,8 +229,8 @@ fn slow(parts: &FaceParts, controls: &[f64]) -> Vec<DVec3> {
         move |p: DVec3| turn * (p - pivot) + pivot + shift
     };
     for body in &parts.bodies {
-        let carry = motion(&body.motion);
-        body.vertices.iter().for_each(|v| out[*v as usize] = carry(rest[*v as usize]));
+        let transform = motion(&body.motion);
+        body.vertices.iter().for_each(|v| out[*v as usize] = transform(rest[*v as usize]));
     }
     for segment in &parts.rigid {
         let count = segment.follows.len() as f64;
@@ -238,8 +245,8 @@ fn slow(parts: &FaceParts, controls: &[f64]) -> Vec<DVec3> {
         segment.vertices.iter().for_each(|v| out[*v as usize] = rotation * (rest[*v as usize] - from) + to);
     }
     if let Some(frame) = &parts.frame {
-        let carry = motion(frame);
-        out.iter_mut().for_each(|p| *p = carry(*p));
+        let transform = motion(frame);
+        out.iter_mut().for_each(|p| *p = transform(*p));
     }
     out
 }

@@ -11,7 +11,7 @@ use super::point::{self, Read};
 use super::stage::{Stage, StageTape, doubled, rectify, rows_of_pixels, sum_rows, unrectify};
 use burn_tensor::backend::Backend;
 use burn_tensor::{Bool, Tensor, TensorData};
-use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::map_decoder::MapShape;
 
 /// One array of parameters of a group inside all parameters.
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ pub(super) struct Group<B: Backend> {
     pub nets: Vec<usize>,
     /// Sizes of dense layers, the widest of all networks.
     sizes: Vec<usize>,
-    shape: Option<DrawingShape>,
-    /// Weights and bias, layer after layer; then the drawing's.
+    shape: Option<MapShape>,
+    /// Weights and bias, layer after layer; then the decoder's.
     slots: Vec<Slot>,
     stages: Vec<Stage<B>>,
     /// Where the map's pixels stand, by rows.
@@ -210,8 +210,9 @@ impl<B: Backend> Group<B> {
             let offsets = rows.reshape([n, count, vertices, 3]).permute([1, 3, 0, 2]);
             return (offsets.reshape([count, 3, n * vertices]), tape);
         };
-        let common = (shape.common > 0).then(|| rows.clone().narrow(2, shape.first_image(), shape.common));
-        let image = if shape.common > 0 { rows.narrow(2, 0, shape.first_image()) } else { rows };
+        let common = (shape.shared_features > 0)
+            .then(|| rows.clone().narrow(2, shape.first_image(), shape.shared_features));
+        let image = if shape.shared_features > 0 { rows.narrow(2, 0, shape.first_image()) } else { rows };
         // No rectifier follows what all pixels read.
         let (image, below) = rectify(image);
         tape.image_below = Some(below);
@@ -235,7 +236,7 @@ impl<B: Backend> Group<B> {
     }
 
     /// Weights and bias of the 1×1 convolution.
-    fn point(&self, shape: &DrawingShape, parameters: &Tensor<B, 1>) -> (Tensor<B, 4>, Tensor<B, 3>) {
+    fn point(&self, shape: &MapShape, parameters: &Tensor<B, 1>) -> (Tensor<B, 4>, Tensor<B, 3>) {
         let slot = 2 * (self.sizes.len() - 1 + self.stages.len());
         let (n, sets) = (self.nets.len(), shape.sets());
         let weights = self.array(parameters, slot, [n, sets, shape.outputs, shape.reads()]);

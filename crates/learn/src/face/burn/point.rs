@@ -4,7 +4,7 @@
 use super::stage::sum_rows;
 use burn_tensor::Tensor;
 use burn_tensor::backend::Backend;
-use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::map_decoder::MapShape;
 
 /// What pixels read, or derivatives by it.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub(super) struct PointSlopes<B: Backend> {
 /// `Σ_c w[o][c] · read[c] + bias[o]`. `weights`: `[networks, sets, outputs, hidden + common]`, `bias`:
 /// `[networks, sets, outputs]`.
 pub(super) fn forward<B: Backend>(
-    shape: &DrawingShape,
+    shape: &MapShape,
     read: Read<B>,
     weights: Tensor<B, 4>,
     bias: Tensor<B, 3>,
@@ -54,14 +54,18 @@ pub(super) fn forward<B: Backend>(
 }
 
 /// `[networks, pixels · outputs, common]`.
-fn common_weights<B: Backend>(shape: &DrawingShape, weights: Tensor<B, 4>) -> Tensor<B, 3> {
+fn common_weights<B: Backend>(shape: &MapShape, weights: Tensor<B, 4>) -> Tensor<B, 3> {
     let [n, pixels, outputs, _] = weights.dims();
-    weights.narrow(3, shape.hidden, shape.common).reshape([n, pixels * outputs, shape.common])
+    weights.narrow(3, shape.hidden, shape.shared_features).reshape([
+        n,
+        pixels * outputs,
+        shape.shared_features,
+    ])
 }
 
 /// From derivatives by the map.
 pub(super) fn backward<B: Backend>(
-    shape: &DrawingShape,
+    shape: &MapShape,
     read: Read<B>,
     weights: Tensor<B, 4>,
     by_map: Tensor<B, 4>,
@@ -87,7 +91,7 @@ pub(super) fn backward<B: Backend>(
     let by_common = common.map(|common| {
         let by = by_map.clone().reshape([n, poses, pixels * outputs]);
         let by_shared = by.clone().swap_dims(1, 2).matmul(common);
-        let by_shared = by_shared.reshape([n, pixels, outputs, shape.common]);
+        let by_shared = by_shared.reshape([n, pixels, outputs, shape.shared_features]);
         by_weights = Tensor::cat(vec![by_weights.clone(), by_shared], 3);
         by.matmul(common_weights(shape, weights))
     });

@@ -12,7 +12,7 @@ use super::sparse::{Sparse, transposed};
 use burn_flex::Flex;
 use burn_tensor::{Tensor, TensorData};
 use understudy_core::Vec2;
-use understudy_runtime::face::drawing::DrawingShape;
+use understudy_runtime::face::map_decoder::MapShape;
 
 /// Sums of f32 in another order.
 const CLOSE: f32 = 2e-4;
@@ -26,10 +26,25 @@ fn networks(plan: &Plan, poses: &FacePoses<'_>, dense: bool, untied: bool) -> Ve
     let whole = &plan.coarse[0];
     let uvs = poses.mesh.vertex_uvs().expect("has UVs");
     let common = if untied { 6 } else { 0 };
-    let small = DrawingShape { side: 2, channels: 3, hidden: 5, doublings: 2, outputs: 3, untied, common };
-    let large =
-        DrawingShape { side: 4, channels: 2, hidden: 7, doublings: 1, untied: false, common: 0, ..small };
-    let part = |name: &str, from: usize, to: usize, inputs: usize, unit: f32, shape: DrawingShape| {
+    let small = MapShape {
+        side: 2,
+        channels: 3,
+        hidden: 5,
+        doublings: 2,
+        outputs: 3,
+        untied,
+        shared_features: common,
+    };
+    let large = MapShape {
+        side: 4,
+        channels: 2,
+        hidden: 7,
+        doublings: 1,
+        untied: false,
+        shared_features: 0,
+        ..small
+    };
+    let part = |name: &str, from: usize, to: usize, inputs: usize, unit: f32, shape: MapShape| {
         let vertices = whole.vertices[from..to].to_vec();
         let edge = (shape.map_side() - 1) as f32;
         let place = |v: &u32| (uvs[*v as usize] * 1.2 * edge).min(Vec2::splat(edge));

@@ -17,7 +17,7 @@ use burn_tensor::{Int, Tensor, TensorData};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use understudy_core::Vec3;
 use understudy_runtime::face::NetParts;
-use understudy_runtime::face::sample::Look;
+use understudy_runtime::face::sample::BilinearSample;
 
 /// A cost is read back once in so many steps: reading waits for all that runs behind.
 const READ_EVERY: usize = 16;
@@ -217,8 +217,8 @@ fn offset_rows<B: Backend>(problem: &Problem<'_>, specs: &[NetSpec], groups: &[G
                     NetKind::Dense => row.push(((start + index) as u32, spec.unit)),
                     NetKind::Map { shape, coordinates } => {
                         let side = shape.map_side();
-                        let look = Look::at(coordinates[index], side);
-                        let corners = look.pixels(side).into_iter().zip(look.weights);
+                        let sample = BilinearSample::at(coordinates[index], side);
+                        let corners = sample.pixels(side).into_iter().zip(sample.weights);
                         row.extend(corners.filter(|(_, weight)| *weight != 0.0).map(|(pixel, weight)| {
                             ((start + group.place(pixel)) as u32, weight * spec.unit)
                         }));

@@ -1,7 +1,7 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
 use super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
-use super::ahead::{ASKED, Ahead, rows};
+use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights, lane_of};
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -61,7 +61,11 @@ pub unsafe fn apply(
                     // What comes next: another panel in these poses, or the first one in the next.
                     let (later, rows) =
                         if index + 1 < batch.end { (index + 1, &here) } else { (batch.start, &next) };
-                    panel.four(at(index), pose, Ahead::new(decoder, later..later + 1, panel.columns, rows));
+                    panel.four(
+                        at(index),
+                        pose,
+                        Prefetch::new(decoder, later..later + 1, panel.columns, rows),
+                    );
                 }
                 (pose, here) = (pose + TILE, next);
             }
@@ -168,7 +172,7 @@ impl Panel<'_> {
     /// register is named.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn four(self, weights: *const f32, first: usize, ahead: Ahead<'_, TILE>) {
+    unsafe fn four(self, weights: *const f32, first: usize, ahead: Prefetch<'_, TILE>) {
         // SAFETY: weights hold `columns` blocks, coefficients the poses `first .. first + TILE`. The loops read those,
         // early lines and the rows' addresses alone, and end after the columns of early lines and after the rest.
         unsafe {
@@ -181,7 +185,7 @@ impl Panel<'_> {
                 "jz 3f",
                 "2:",
                 "mov {line:e}, [{lines}]",
-                ask!("0"), four!("0"), ask!("1"), four!("1"), ask!("2"), four!("2"), ask!("3"), four!("3"),
+                prefetch!("0"), four!("0"), prefetch!("1"), four!("1"), prefetch!("2"), four!("2"), prefetch!("3"), four!("3"),
                 "add {weights}, 4 * 96",
                 "add {x}, 4 * 4",
                 "add {lines}, 4",
@@ -209,12 +213,12 @@ impl Panel<'_> {
                 rows = in(reg) ahead.rows.as_ptr(),
                 lines = inout(reg) ahead.early.as_ptr() => _,
                 early = inout(reg) ahead.early.len() => _,
-                rest = inout(reg) self.columns - ASKED * ahead.early.len() => _,
+                rest = inout(reg) self.columns - COLUMNS_PER_LINE * ahead.early.len() => _,
                 row = out(reg) _,
                 line = out(reg) _,
                 options(readonly, nostack),
             );
-            ahead.ask_late();
+            ahead.fetch_rest();
             // One by one, and the question before: a loop would keep the sums in memory.
             let [a, b, c, d] = sums;
             let all = [(first, a), (first + 1, b), (first + 2, c), (first + 3, d)];

@@ -2,8 +2,8 @@
 //! One pose alone waits for memory: it stays with [`super::avx2`].
 
 use super::super::lanes::{Eight, store};
-use super::ahead::{ASKED, Ahead, rows};
 use super::avx2::{Panel, panel};
+use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, NUMBERS, PAIR, Run, STEP, Weights};
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -57,7 +57,7 @@ pub unsafe fn apply(
                     // What comes next: another pair in these poses, or the first one in the next.
                     let (later, rows) =
                         if first + 2 < batch.end { (first + 2, &here) } else { (batch.start, &next) };
-                    let ahead = Ahead::new(decoder, later..batch.end.min(later + 2), columns, rows);
+                    let ahead = Prefetch::new(decoder, later..batch.end.min(later + 2), columns, rows);
                     let pair = Pair { panels: (one(first), second), columns, weights, ahead };
                     match count {
                         TILE => pair.tile::<TILE>(pose),
@@ -121,7 +121,7 @@ struct Pair<'a> {
     columns: usize,
     /// The bias, then columns.
     weights: *const f32,
-    ahead: Ahead<'a, TILE>,
+    ahead: Prefetch<'a, TILE>,
 }
 
 /// What one column adds, as text: of the poses four follow `x` and four follow `y`.
@@ -139,7 +139,7 @@ macro_rules! eight {
 /// memory: here every register is named.
 ///
 /// # Safety
-/// Weights hold the columns of a pair, `x` those of eight poses, and there are [`ASKED`] columns for
+/// Weights hold the columns of a pair, `x` those of eight poses, and there are [`COLUMNS_PER_LINE`] columns for
 /// every early line.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma,f16c")]
@@ -149,7 +149,7 @@ unsafe fn add_eight<const N: usize>(
     columns: usize,
     x: *const f32,
     stride: usize,
-    ahead: Ahead<'_, TILE>,
+    ahead: Prefetch<'_, TILE>,
 ) {
     let [
         [a0, a1, a2],
@@ -169,10 +169,10 @@ unsafe fn add_eight<const N: usize>(
             "jz 3f",
             "2:",
             "mov {line:e}, [{lines}]",
-            ask!("0"), ask!("1"), eight!("0"),
-            ask!("2"), ask!("3"), eight!("1"),
-            ask!("4"), ask!("5"), eight!("2"),
-            ask!("6"), ask!("7"), eight!("3"),
+            prefetch!("0"), prefetch!("1"), eight!("0"),
+            prefetch!("2"), prefetch!("3"), eight!("1"),
+            prefetch!("4"), prefetch!("5"), eight!("2"),
+            prefetch!("6"), prefetch!("7"), eight!("3"),
             "add {weights}, 4 * 192",
             "add {x}, 4 * 4",
             "add {y}, 4 * 4",
@@ -207,7 +207,7 @@ unsafe fn add_eight<const N: usize>(
             rows = in(reg) ahead.rows.as_ptr(),
             lines = inout(reg) ahead.early.as_ptr() => _,
             early = inout(reg) ahead.early.len() => _,
-            rest = inout(reg) columns - ASKED * ahead.early.len() => _,
+            rest = inout(reg) columns - COLUMNS_PER_LINE * ahead.early.len() => _,
             row = out(reg) _,
             line = out(reg) _,
             options(readonly, nostack),
@@ -231,7 +231,7 @@ impl Pair<'_> {
             let x = numbers.as_ptr().add(first * stride);
             if N == TILE {
                 add_eight(&mut sums, self.weights.add(PAIR), self.columns, x, stride, self.ahead);
-                self.ahead.ask_late();
+                self.ahead.fetch_rest();
             } else {
                 for column in 0..self.columns {
                     let [a, b, c] = block(1 + column);

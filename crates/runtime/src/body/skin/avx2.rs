@@ -9,13 +9,13 @@ use understudy_core::Vec3;
 
 /// # Safety
 /// The machine has AVX2, FMA and F16C; the panels exist and hold all of `out`, and every bone of theirs has a
-/// carrier.
+/// matrix.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub unsafe fn add(skin: &Skin, panels: Range<usize>, carriers: &[[f32; 12]], out: &mut [Vec3]) {
+pub unsafe fn add(skin: &Skin, panels: Range<usize>, skinning_matrices: &[[f32; 12]], out: &mut [Vec3]) {
     for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
         // SAFETY: the panel exists, so its entries and its rest places do; `out` holds `out.len()` places.
         unsafe {
-            let [a, b, c] = triples(skinned(skin, panel, carriers));
+            let [a, b, c] = triples(skinned(skin, panel, skinning_matrices));
             if out.len() == LANES {
                 let from = out.as_ptr().cast::<f32>();
                 let sums = [
@@ -36,16 +36,16 @@ pub unsafe fn add(skin: &Skin, panels: Range<usize>, carriers: &[[f32; 12]], out
 /// Eight places, x, y and z apart.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn skinned(skin: &Skin, panel: usize, carriers: &[[f32; 12]]) -> [__m256; 3] {
+unsafe fn skinned(skin: &Skin, panel: usize, skinning_matrices: &[[f32; 12]]) -> [__m256; 3] {
     // SAFETY: promised by the caller.
     unsafe {
         // Twelve sums, a weight and a number: fourteen of the sixteen registers.
         let mut blend = [_mm256_setzero_ps(); 12];
         let entries = *skin.starts.get_unchecked(panel)..*skin.starts.get_unchecked(panel + 1);
         for entry in entries.start as usize..entries.end as usize {
-            let carrier = carriers.get_unchecked(*skin.bones.get_unchecked(entry) as usize);
+            let matrix = skinning_matrices.get_unchecked(*skin.bones.get_unchecked(entry) as usize);
             let weights = _mm256_loadu_ps(skin.weights.get_unchecked(entry).as_ptr());
-            for (sum, number) in blend.iter_mut().zip(carrier) {
+            for (sum, number) in blend.iter_mut().zip(matrix) {
                 *sum = _mm256_fmadd_ps(weights, _mm256_broadcast_ss(number), *sum);
             }
         }

@@ -5,9 +5,9 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
-pub mod quick;
 pub mod reference;
+#[cfg(target_arch = "x86_64")]
+pub mod tiled;
 #[cfg(target_arch = "x86_64")]
 mod transform;
 

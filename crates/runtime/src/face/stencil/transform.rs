@@ -17,7 +17,7 @@ pub trait Transform {
     ///
     /// # Safety
     /// The machine has AVX2 and FMA; the window, whose rows are `row` numbers apart, lies in an image.
-    unsafe fn look(from: *const f32, row: usize, give: impl FnMut(usize, __m256));
+    unsafe fn sample(from: *const f32, row: usize, give: impl FnMut(usize, __m256));
 
     /// Four pixels by rows from the products, eight channels.
     ///
@@ -45,7 +45,7 @@ impl Transform for Winograd {
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn look(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
+    unsafe fn sample(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
         // SAFETY: the caller's window is 4×4 pixels.
         unsafe {
             let at = |down: usize, across: usize| _mm256_loadu_ps(from.add(down * row + across * LANES));
@@ -95,7 +95,7 @@ impl Transform for Doubled {
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn look(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
+    unsafe fn sample(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
         // SAFETY: the caller's window is 3×3 pixels.
         unsafe {
             let at = |down: usize, across: usize| _mm256_loadu_ps(from.add(down * row + across * LANES));

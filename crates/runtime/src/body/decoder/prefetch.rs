@@ -7,10 +7,11 @@ use std::ops::Range;
 use understudy_core::Vec3;
 
 /// Columns in which one line is asked for in all poses of a tile.
-pub const ASKED: usize = 4;
+pub const COLUMNS_PER_LINE: usize = 4;
 
 // Loops in assembly count in these: so many columns a line, so many bytes a column.
-const _: () = assert!(ASKED == 4 && NUMBERS * size_of::<f32>() == 96 && PAIR * size_of::<f32>() == 192);
+const _: () =
+    assert!(COLUMNS_PER_LINE == 4 && NUMBERS * size_of::<f32>() == 96 && PAIR * size_of::<f32>() == 192);
 
 /// What one column adds to the sums of some poses, as text: bytes of a register, the column, and of each pose the name of
 /// its sums and where its coefficients are.
@@ -31,7 +32,7 @@ macro_rules! column {
 }
 
 /// Asks for the line at hand in one of the poses, as text.
-macro_rules! ask {
+macro_rules! prefetch {
     ($pose:literal) => {
         concat!("mov {row}, [{rows} + 8 * ", $pose, "]\n", "prefetcht0 [{row} + {line}]\n")
     };
@@ -105,8 +106,8 @@ pub fn rows<const N: usize>(
 
 /// What the next panels will write.
 #[derive(Clone, Copy)]
-pub struct Ahead<'a, const N: usize> {
-    /// Lines that are asked for on the way, each for [`ASKED`] columns.
+pub struct Prefetch<'a, const N: usize> {
+    /// Lines that are asked for on the way, each for [`COLUMNS_PER_LINE`] columns.
     pub early: &'a [u32],
     /// Those for which there are too few columns.
     late: &'a [u32],
@@ -114,17 +115,17 @@ pub struct Ahead<'a, const N: usize> {
     pub rows: &'a Rows<N>,
 }
 
-impl<'a, const N: usize> Ahead<'a, N> {
+impl<'a, const N: usize> Prefetch<'a, N> {
     /// While some columns are added.
     pub fn new(decoder: &'a Decoder, panels: Range<usize>, columns: usize, rows: &'a Rows<N>) -> Self {
         let lines = decoder.lines.of(panels);
-        let (early, late) = lines.split_at(lines.len().min(columns / ASKED));
+        let (early, late) = lines.split_at(lines.len().min(columns / COLUMNS_PER_LINE));
         Self { early, late, rows }
     }
 
     /// Asks for the lines that are left.
     #[inline]
-    pub fn ask_late(self) {
+    pub fn fetch_rest(self) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         for line in self.late {
             for row in self.rows {

@@ -1,20 +1,20 @@
 //! Weights that every pixel of a map has of its own: only those of pixels that some vertex sees are kept in a
-//! file. The others follow from them, for vertices of another mesh that look there.
+//! file. The others follow from them, for vertices of another mesh that sample there.
 
 use super::MapParts;
-use super::drawing::DrawingShape;
-use super::sample::{self, Look};
+use super::map_decoder::MapShape;
+use super::sample::{self, BilinearSample};
 use understudy_core::Vec2;
 
 /// Which pixels of a map its vertices see.
-fn seen_by(shape: &DrawingShape, coordinates: &[Vec2]) -> Vec<bool> {
+fn seen_by(shape: &MapShape, coordinates: &[Vec2]) -> Vec<bool> {
     let side = shape.map_side();
-    let looks: Vec<Look> = coordinates.iter().map(|c| Look::at(*c, side)).collect();
-    sample::seen(&looks, side)
+    let samples: Vec<BilinearSample> = coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
+    sample::sampled_pixels(&samples, side)
 }
 
 /// Numbers of a set in each of the arrays of sets: weights, then bias.
-fn sizes(shape: &DrawingShape) -> [usize; 2] {
+fn sizes(shape: &MapShape) -> [usize; 2] {
     [shape.outputs * shape.reads(), shape.outputs]
 }
 
@@ -39,7 +39,7 @@ pub(super) fn pack(map: &MapParts) -> Vec<f32> {
 /// The reverse of [`pack`]: sets that no vertex sees take after their neighbours. Parameters that are not as
 /// many as [`pack`] gives come back as they are: files from before it have all sets, and what is wrong is
 /// found when parts are checked.
-pub(super) fn unpack(shape: &DrawingShape, parameters: Vec<f32>, coordinates: &[Vec2]) -> Vec<f32> {
+pub(super) fn unpack(shape: &MapShape, parameters: Vec<f32>, coordinates: &[Vec2]) -> Vec<f32> {
     if !shape.untied || !shape.is_sane() || !coordinates.iter().all(|c| c.is_finite()) {
         return parameters;
     }
@@ -63,7 +63,7 @@ pub(super) fn unpack(shape: &DrawingShape, parameters: Vec<f32>, coordinates: &[
 }
 
 /// Gives the sets of pixels that no vertex sees what their neighbours have. `parameters`: all of a map's.
-pub fn complete(shape: &DrawingShape, parameters: &mut [f32], coordinates: &[Vec2]) {
+pub fn complete(shape: &MapShape, parameters: &mut [f32], coordinates: &[Vec2]) {
     if !shape.untied {
         return;
     }
@@ -76,7 +76,7 @@ pub fn complete(shape: &DrawingShape, parameters: &mut [f32], coordinates: &[Vec
     }
 }
 
-/// Gives pixels that no vertex looks at the mean of their neighbours, ring by ring. `sets`: `[side²][size]`.
+/// Gives pixels that no vertex samples at the mean of their neighbours, ring by ring. `sets`: `[side²][size]`.
 fn spread(sets: &mut [f32], size: usize, side: usize, seen: &[bool]) {
     let mut known = seen.to_vec();
     let mut ring: Vec<usize> = Vec::new();
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn sets_come_back_from_those_that_are_kept() {
         let mut random = Random::new(3);
-        let shape = DrawingShape { side: 2, untied: true, common: 3, ..DrawingShape::default() };
+        let shape = MapShape { side: 2, untied: true, shared_features: 3, ..MapShape::default() };
         let coordinates: Vec<Vec2> =
             (0..5).map(|_| Vec2::new(random.uniform(0.0, 7.0), random.uniform(0.0, 3.0))).collect();
         let mut parameters: Vec<f32> =

@@ -26,7 +26,7 @@ pub enum Kind {
 
 /// Tiles of 2×2 pixels and the weights that draw them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quick {
+pub struct TiledConvolution {
     kind: Kind,
     /// Where the window of a tile begins in the input, and its first pixel in the output.
     tiles: Vec<[u32; 2]>,
@@ -43,7 +43,7 @@ pub struct Quick {
 /// Sixteen channels.
 type Pixel = [__m256; 2];
 
-impl Quick {
+impl TiledConvolution {
     /// For the pixels of a square map that are `wanted`, from at most sixteen channels to sixteen; both images
     /// have a stride of sixteen and a frame of one pixel. `None` where too few pixels lie together, or the side
     /// is odd. Weights are zero.
@@ -151,7 +151,7 @@ impl Quick {
         unsafe {
             for (place, tile) in tiles.iter().enumerate().take(N) {
                 for half in 0..self.inputs.div_ceil(8) {
-                    T::look(x.add(tile[0] as usize + half * 8), self.rows[0], |point, number| {
+                    T::sample(x.add(tile[0] as usize + half * 8), self.rows[0], |point, number| {
                         (*window.add(point))[place][half] = number;
                     });
                 }
@@ -210,16 +210,17 @@ mod tests {
         {
             for kind in [Kind::Plain, Kind::Doubled] {
                 let wanted: Vec<bool> = (0..side * side).map(|_| random.unit() < share).collect();
-                let mut quick = Quick::new(kind, inputs, side, &wanted).expect("most pixels are wanted");
+                let mut tiled =
+                    TiledConvolution::new(kind, inputs, side, &wanted).expect("most pixels are wanted");
                 let taps = (0..9).map(|tap| at(side, tap / 3, tap % 3) as u32).collect();
                 let mut stencil = Stencil::new(taps, inputs, LANES);
                 let bias: Vec<f32> = (0..LANES).map(|_| random.uniform(-1.0, 1.0)).collect();
                 stencil.bias_mut().copy_from_slice(&bias);
-                quick.set_bias(&bias);
+                tiled.set_bias(&bias);
                 for (output, input) in (0..LANES).flat_map(|o| (0..inputs).map(move |i| (o, i))) {
                     let kernel = [0; 9].map(|_| random.uniform(-1.0, 1.0));
                     (0..9).for_each(|tap| stencil.set(tap, input, output, kernel[tap]));
-                    quick.set(output, input, &kernel);
+                    tiled.set(output, input, &kernel);
                 }
                 let pair = |p: usize| {
                     [at(side, p / side, p % side), at(side, p / side + 1, p % side + 1)].map(|n| n as u32)
@@ -242,7 +243,7 @@ mod tests {
                 let (mut truth, mut got) = (vec![0.0; seen.len()], vec![0.0; seen.len()]);
                 stencil.apply(Kernel::REFERENCE, &seen, &places, &mut truth, After::Leaky(0.2));
                 // SAFETY: the machine has the instructions.
-                unsafe { quick.apply(&given, &mut got, 0.2) };
+                unsafe { tiled.apply(&given, &mut got, 0.2) };
                 for [_, pixel] in places.pairs() {
                     for lane in *pixel as usize..*pixel as usize + LANES {
                         let (truth, got) = (truth[lane], got[lane]);
@@ -259,11 +260,11 @@ mod tests {
     fn pixels_far_apart_are_left_to_the_stencil() {
         let sparse: Vec<bool> = (0..64).map(|pixel| pixel % 4 == 0).collect();
         for kind in [Kind::Plain, Kind::Doubled] {
-            let new = |side: usize, wanted: &[bool]| Quick::new(kind, LANES, side, wanted);
+            let new = |side: usize, wanted: &[bool]| TiledConvolution::new(kind, LANES, side, wanted);
             assert_eq!(new(8, &sparse), None);
             assert_eq!(new(7, &[true; 49]), None);
             assert!(new(8, &[false; 64]).is_some_and(|empty| empty.tiles.is_empty()));
         }
-        assert_eq!(Quick::new(Kind::Plain, LANES + 1, 8, &[true; 64]), None);
+        assert_eq!(TiledConvolution::new(Kind::Plain, LANES + 1, 8, &[true; 64]), None);
     }
 }

@@ -7,7 +7,7 @@ use understudy_core::{Vec3, Vec3A};
 
 /// Which vertices are corrected, and from what: first those at borders, then ring after ring.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stitch {
+pub struct SeamCorrection {
     /// The vertices, `[M]`, each once.
     pub vertices: Vec<u32>,
     /// How many of them lie at a border.
@@ -21,7 +21,7 @@ pub struct Stitch {
     pub sources: Vec<u32>,
 }
 
-impl Stitch {
+impl SeamCorrection {
     /// Every index is in range and every vertex has a source.
     pub(super) fn check(&self, vertices: usize, ghosts: usize) -> Result<(), TwinError> {
         let entries = self.vertices.len();
@@ -31,35 +31,35 @@ impl Stitch {
         let index = |what: &str, index: usize, count: usize| {
             if index < count { Ok(()) } else { Err(TwinError::Index { what: what.into(), index, count }) }
         };
-        count("stitch: shares", self.shares.len(), entries)?;
-        count("stitch: offsets", self.offsets.len(), entries + 1)?;
-        index("stitch: border", self.border, entries + 1)?;
-        super::check_finite("stitch: shares", self.shares.iter().map(|share| share.is_finite()))?;
+        count("seams: shares", self.shares.len(), entries)?;
+        count("seams: offsets", self.offsets.len(), entries + 1)?;
+        index("seams: border", self.border, entries + 1)?;
+        super::check_finite("seams: shares", self.shares.iter().map(|share| share.is_finite()))?;
         let mut seen = vec![false; vertices];
         for &vertex in &self.vertices {
-            index("stitch: vertex", vertex as usize, vertices)?;
+            index("seams: vertex", vertex as usize, vertices)?;
             if std::mem::replace(&mut seen[vertex as usize], true) {
                 return Err(TwinError::Cover { vertex: vertex as usize, groups: 2 });
             }
         }
-        count("stitch: first offset", self.offsets[0] as usize, 0)?;
-        count("stitch: sources", self.sources.len(), self.offsets[entries] as usize)?;
+        count("seams: first offset", self.offsets[0] as usize, 0)?;
+        count("seams: sources", self.sources.len(), self.offsets[entries] as usize)?;
         for (entry, pair) in self.offsets.windows(2).enumerate() {
-            index("stitch: offset", pair[0] as usize, pair[1] as usize)?;
-            index("stitch: offset", pair[1] as usize, self.sources.len() + 1)?;
+            index("seams: offset", pair[0] as usize, pair[1] as usize)?;
+            index("seams: offset", pair[1] as usize, self.sources.len() + 1)?;
             let limit = if entry < self.border { ghosts } else { entry };
             for &source in &self.sources[pair[0] as usize..pair[1] as usize] {
-                index("stitch: source", source as usize, limit)?;
+                index("seams: source", source as usize, limit)?;
             }
         }
         Ok(())
     }
 }
 
-/// A [`Stitch`] as evaluation wants it: nothing to divide, and an entry that only repeats another's correction
+/// A [`SeamCorrection`] as evaluation wants it: nothing to divide, and an entry that only repeats another's correction
 /// has none of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Needle {
+pub(super) struct PackedSeams {
     /// Vertices at borders.
     border: Vec<Mean>,
     /// Corrections that are means of several, each of earlier ones.
@@ -88,17 +88,17 @@ struct Change {
     share: f32,
 }
 
-impl Needle {
-    /// Of a stitch that was checked.
-    pub fn new(stitch: &Stitch) -> Self {
+impl PackedSeams {
+    /// Of a seams that was checked.
+    pub fn new(seams: &SeamCorrection) -> Self {
         let mut out =
             Self { border: Vec::new(), means: Vec::new(), sources: Vec::new(), changes: Vec::new() };
         // The correction of every entry, so far.
-        let mut place: Vec<u32> = Vec::with_capacity(stitch.vertices.len());
-        for (index, (&vertex, &share)) in stitch.vertices.iter().zip(&stitch.shares).enumerate() {
-            let sources = &stitch.sources[stitch.offsets[index] as usize..stitch.offsets[index + 1] as usize];
+        let mut place: Vec<u32> = Vec::with_capacity(seams.vertices.len());
+        for (index, (&vertex, &share)) in seams.vertices.iter().zip(&seams.shares).enumerate() {
+            let sources = &seams.sources[seams.offsets[index] as usize..seams.offsets[index + 1] as usize];
             let next = (out.border.len() + out.means.len()) as u32;
-            if index < stitch.border {
+            if index < seams.border {
                 out.sources.extend_from_slice(sources);
                 // At a border one's own opinion counts too.
                 let weight = 1.0 / (sources.len() + 1) as f32;

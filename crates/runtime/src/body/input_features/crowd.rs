@@ -18,9 +18,9 @@ pub type Lanes = [f32; LANES];
 /// An affine map by columns in eight poses.
 type Map = [Lanes; BONE_INPUTS];
 
-/// The bones of some poses: eights of poses, each `[J]`.
+/// The bones of some poses: eight poses at a time, each `[J]`.
 #[derive(Default)]
-pub struct Bones {
+pub struct BoneLanes {
     maps: Vec<Map>,
     /// Their rigid frames, where the twin wants them.
     frames: Vec<Map>,
@@ -44,7 +44,7 @@ pub struct Rows<N> {
     pub stride: usize,
 }
 
-impl Bones {
+impl BoneLanes {
     /// Memory for some poses.
     pub fn new(poses: usize, count: usize, rigid: bool) -> Self {
         let maps = vec![[[0.0; LANES]; BONE_INPUTS]; poses.div_ceil(LANES) * count];
@@ -61,7 +61,7 @@ impl Bones {
 
     /// Writes the inputs of one group in all poses to `rows`. `controls`: inputs that are no bones', by their index.
     /// `working`: one an input.
-    pub fn see(
+    pub fn input_features(
         &self,
         kernel: Kernel,
         (group, parts): (&Group, &GroupParts),
@@ -72,8 +72,8 @@ impl Bones {
     ) {
         let working = &mut working[..parts.inputs.len()];
         let stride = rows.stride;
-        let eights = self.maps.chunks_exact(self.count.max(1)).take(poses.div_ceil(LANES));
-        for (eight, bones) in eights.enumerate() {
+        let bone_lanes = self.maps.chunks_exact(self.count.max(1)).take(poses.div_ceil(LANES));
+        for (eight, bones) in bone_lanes.enumerate() {
             let frame = match self.frames.get(eight * self.count + group.bone) {
                 Some(frame) => Frame::Rigid(frame),
                 None => Frame::Bone(&bones[group.bone]),
@@ -81,7 +81,7 @@ impl Bones {
             products(kernel, group, frame, bones, working);
             let first = eight * LANES;
             let mut start = 0;
-            for seen in &group.seen {
+            for seen in &group.bone_inputs {
                 if seen.bone >= bones.len() {
                     for slot in start..seen.end {
                         let input = parts.inputs[slot] as usize;
@@ -125,7 +125,7 @@ fn products(kernel: Kernel, group: &Group, frame: Frame<'_>, bones: &[Map], out:
         Frame::Rigid(map) => (map, [0, 1, 2].map(|column| [0, 1, 2].map(|row| map[3 * column + row]))),
     };
     let mut start = 0;
-    for seen in &group.seen {
+    for seen in &group.bone_inputs {
         if let Some(bone) = bones.get(seen.bone) {
             for slot in start..seen.end {
                 out[slot] = product(&to_group, from, bone, group.numbers[slot]);
@@ -135,7 +135,7 @@ fn products(kernel: Kernel, group: &Group, frame: Frame<'_>, bones: &[Map], out:
     }
 }
 
-/// From eights of one input each to rows of one pose each, less the mean and times the scale of every input.
+/// From bone_lanes of one input each to rows of one pose each, less the mean and times the scale of every input.
 fn spread(
     kernel: Kernel,
     inputs: &[Lanes],
@@ -212,7 +212,7 @@ mod tests {
             Affine3A::from_scale_rotation_translation(size, Quat::from_scaled_axis(vector()), vector() * 9.0)
         };
         let maps: Vec<Affine3A> = (0..poses * 2).map(|_| bone()).collect();
-        let mut bones = Bones::new(poses, 2, false);
+        let mut bones = BoneLanes::new(poses, 2, false);
         bones.fill(&maps, Frames { frames: &maps, rigid: false });
         for pose in 0..2 * LANES {
             let (eight, lane) = (pose / LANES, pose % LANES);

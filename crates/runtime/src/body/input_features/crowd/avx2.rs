@@ -12,7 +12,7 @@ pub unsafe fn products(group: &Group, frame: Frame<'_>, bones: &[Map], out: &mut
         Frame::Rigid(map) => (map, columns(map)),
     };
     let mut start = 0;
-    for seen in &group.seen {
+    for seen in &group.bone_inputs {
         if let Some(bone) = bones.get(seen.bone) {
             match <&mut Map>::try_from(&mut out[start..seen.end]) {
                 Ok(out) if seen.whole => {

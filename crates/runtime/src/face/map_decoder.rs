@@ -1,5 +1,5 @@
 //! A network's convolutions: an image of dense numbers grows, by nearest upsampling and 3×3 convolutions,
-//! into a map of offsets. Only pixels that some vertex can see are drawn. Start at [`Drawing`].
+//! into a map of offsets. Only pixels that some vertex can see are drawn. Start at [`MapDecoder`].
 //!
 //! A 3×3 convolution after nearest ×2 upsampling is four 2×2 convolutions of the small image, one for each
 //! parity of the output pixel: with kernel rows `k₀ k₁ k₂`, even output rows see `k₀` above and `k₁ + k₂`
@@ -9,7 +9,7 @@ use super::point::Point;
 #[cfg(target_arch = "x86_64")]
 use super::stencil::{
     self,
-    quick::{Kind, Quick},
+    tiled::{Kind, TiledConvolution},
 };
 use super::stencil::{After, Places, Stencil, stride};
 use crate::dense::Kernel;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 /// Far beyond any map of ours: a file of a few bytes must not ask for more.
 const MOST_PARAMETERS: usize = 1 << 24;
 
-/// Sizes of a drawing network. Defaults are those of a coarse network.
+/// Sizes of a decoder network. Defaults are those of a coarse network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrawingShape {
+pub struct MapShape {
     /// Side of the first image, pixels.
     pub side: usize,
     /// Channels of the first image.
@@ -37,17 +37,17 @@ pub struct DrawingShape {
     /// Dense numbers that every pixel of the map reads besides its features, with weights of its own: large
     /// motions need not be told by convolutions. No rectifier follows them: they are to be the principal
     /// components of what the vertices do, or a turn of these. The paper has none.
-    #[serde(default)]
-    pub common: usize,
+    #[serde(default, alias = "common")]
+    pub shared_features: usize,
 }
 
-impl Default for DrawingShape {
+impl Default for MapShape {
     fn default() -> Self {
-        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3, untied: false, common: 0 }
+        Self { side: 8, channels: 8, hidden: 16, doublings: 2, outputs: 3, untied: false, shared_features: 0 }
     }
 }
 
-impl DrawingShape {
+impl MapShape {
     /// The sizes of a refinement network: a map of 64×64.
     pub fn refinement() -> Self {
         Self { doublings: 3, ..Self::default() }
@@ -65,12 +65,12 @@ impl DrawingShape {
 
     /// Numbers that the dense layers give: the first image, then those that all pixels read.
     pub fn dense_numbers(&self) -> usize {
-        self.first_image() + self.common
+        self.first_image() + self.shared_features
     }
 
     /// Numbers that a pixel of the map reads: its features, then those that all pixels read.
     pub fn reads(&self) -> usize {
-        self.hidden + self.common
+        self.hidden + self.shared_features
     }
 
     /// Convolutions with 3×3 kernels.
@@ -84,7 +84,7 @@ impl DrawingShape {
     }
 
     /// Numbers of all parameters: per convolution weights `[out][in][3][3]` and bias `[out]`, then the
-    /// 1×1 convolution, weights `[sets][outputs][hidden + common]` and bias `[sets][outputs]`.
+    /// 1×1 convolution, weights `[sets][outputs][hidden + shared_features]` and bias `[sets][outputs]`.
     pub fn parameter_count(&self) -> usize {
         self.convolution_parameters() + self.sets() * self.outputs * (self.reads() + 1)
     }
@@ -109,7 +109,7 @@ impl DrawingShape {
             && self.map_side() >= 2
             && small(self.map_side(), 512)
             && (self.outputs == 3 || self.outputs == 6)
-            && (self.common == 0 || (self.untied && self.common <= 256))
+            && (self.shared_features == 0 || (self.untied && self.shared_features <= 256))
             && self.parameter_count() <= MOST_PARAMETERS
     }
 
@@ -119,24 +119,24 @@ impl DrawingShape {
     }
 }
 
-/// One convolution of a drawing with its pixels.
+/// One convolution of a decoder with its pixels.
 #[derive(Debug, Clone, PartialEq)]
-struct Stage {
+struct Convolution {
     /// Four parities after an upsampling, one stencil without.
     forward: Vec<(Stencil, Places)>,
     /// The same as a single stencil with fewer products, where that is worth it.
     #[cfg(target_arch = "x86_64")]
-    quick: Option<Quick>,
+    tiled: Option<TiledConvolution>,
     /// From derivatives by the output to derivatives by the input.
     backward: (Stencil, Places),
 }
 
 /// The convolutions of a network and the pixels that they draw.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawing {
-    shape: DrawingShape,
+pub struct MapDecoder {
+    shape: MapShape,
     slope: f32,
-    stages: Vec<Stage>,
+    convolutions: Vec<Convolution>,
     /// Pixels of the map that are drawn: where their features stand, and where the map has them.
     seen: Vec<[u32; 2]>,
     point: Point,
@@ -148,7 +148,7 @@ pub struct Images {
     /// The first, then the output of every stage.
     layers: Vec<Vec<f32>>,
     /// What all pixels of the map read, padded with zeros.
-    common: Vec<f32>,
+    shared_features: Vec<f32>,
 }
 
 /// Numbers a pixel of the map: offset, normal where there is one, padding.
@@ -157,8 +157,8 @@ pub fn map_stride(outputs: usize) -> usize {
 }
 
 /// Lanes of what all pixels read.
-fn common_stride(common: usize) -> usize {
-    common.next_multiple_of(8)
+fn shared_stride(shared_features: usize) -> usize {
+    shared_features.next_multiple_of(8)
 }
 
 /// The frame of zeros moves every pixel by one.
@@ -166,12 +166,12 @@ fn pixel(side: usize, stride: usize, row: usize, column: usize) -> u32 {
     ((row * (side + 2) + column) * stride) as u32
 }
 
-impl Drawing {
-    /// Weights are zero until [`Drawing::load`]. `seen`: for every pixel of the map whether it is wanted.
+impl MapDecoder {
+    /// Weights are zero until [`MapDecoder::load`]. `seen`: for every pixel of the map whether it is wanted.
     ///
     /// # Panics
     /// When `seen` is not the map's size.
-    pub fn new(shape: DrawingShape, slope: f32, seen: &[bool]) -> Self {
+    pub fn new(shape: MapShape, slope: f32, seen: &[bool]) -> Self {
         let map = shape.map_side();
         assert_eq!(seen.len(), map * map, "one answer a pixel");
         let hidden = stride(shape.hidden);
@@ -182,28 +182,28 @@ impl Drawing {
         };
         let drawn = places.map(place).collect();
         let mut wanted = seen.to_vec();
-        let mut stages = vec![plain(&shape, &mut wanted)];
+        let mut convolutions = vec![plain(&shape, &mut wanted)];
         for convolution in (0..shape.doublings).rev() {
-            stages.push(doubling(&shape, convolution, &mut wanted));
+            convolutions.push(doubling(&shape, convolution, &mut wanted));
         }
-        stages.reverse();
+        convolutions.reverse();
         let seen: Vec<[u32; 2]> = drawn;
         let point = Point::new(
             shape.outputs,
-            [hidden, common_stride(shape.common)],
+            [hidden, shared_stride(shape.shared_features)],
             shape.untied.then_some(seen.len()),
         );
-        Self { shape, slope, stages, seen, point }
+        Self { shape, slope, convolutions, seen, point }
     }
 
     /// Its sizes.
-    pub fn shape(&self) -> &DrawingShape {
+    pub fn shape(&self) -> &MapShape {
         &self.shape
     }
 
     /// Multiply-adds of one map as it is written down; the fast kernel does fewer.
     pub fn multiply_adds(&self) -> usize {
-        let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
+        let stencils = self.convolutions.iter().flat_map(|stage| &stage.forward);
         let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
         stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.work()
     }
@@ -215,7 +215,7 @@ impl Drawing {
             let side = self.shape.side << (convolution + 1).min(self.shape.doublings);
             out.push(vec![0.0; self.shape.image_len(side, self.shape.hidden)]);
         }
-        Images { layers: out, common: vec![0.0; common_stride(self.shape.common)] }
+        Images { layers: out, shared_features: vec![0.0; shared_stride(self.shape.shared_features)] }
     }
 
     /// A map, zero.
@@ -223,7 +223,7 @@ impl Drawing {
         vec![0.0; self.shape.map_side().pow(2) * map_stride(self.shape.outputs)]
     }
 
-    /// Takes parameters over, in the order of [`DrawingShape::parameter_count`]. Allocates nothing.
+    /// Takes parameters over, in the order of [`MapShape::parameter_count`]. Allocates nothing.
     ///
     /// # Panics
     /// When there are not that many.
@@ -231,7 +231,7 @@ impl Drawing {
         assert_eq!(parameters.len(), self.shape.parameter_count(), "all parameters");
         let hidden = self.shape.hidden;
         let mut rest = parameters;
-        for (convolution, stage) in self.stages.iter_mut().enumerate() {
+        for (convolution, stage) in self.convolutions.iter_mut().enumerate() {
             let inputs = self.shape.inputs_of(convolution);
             let (weights, after) = rest.split_at(hidden * inputs * 9);
             let (bias, after) = after.split_at(hidden);
@@ -241,8 +241,8 @@ impl Drawing {
                 stencil.bias_mut()[..hidden].copy_from_slice(bias);
             }
             #[cfg(target_arch = "x86_64")]
-            if let Some(quick) = &mut stage.quick {
-                quick.set_bias(bias);
+            if let Some(tiled) = &mut stage.tiled {
+                tiled.set_bias(bias);
             }
             for output in 0..hidden {
                 for input in 0..inputs {
@@ -254,7 +254,7 @@ impl Drawing {
         let (outputs, reads) = (self.shape.outputs, self.shape.reads());
         let [features, lanes] = self.point.lanes();
         let (weights, bias) = rest.split_at(self.shape.sets() * outputs * reads);
-        let pixels = self.seen_pixels();
+        let pixels = self.sampled_pixels();
         let sets: &mut dyn Iterator<Item = usize> =
             if self.shape.untied { &mut pixels.into_iter() } else { &mut std::iter::once(0) };
         let own = self.point.weights.chunks_exact_mut(outputs * lanes);
@@ -262,36 +262,36 @@ impl Drawing {
             let rows = weights[set * outputs * reads..].chunks_exact(reads);
             for (row, weights) in own.chunks_exact_mut(lanes).zip(rows) {
                 row[..hidden].copy_from_slice(&weights[..hidden]);
-                row[features..features + self.shape.common].copy_from_slice(&weights[hidden..]);
+                row[features..features + self.shape.shared_features].copy_from_slice(&weights[hidden..]);
             }
             own_bias.copy_from_slice(&bias[set * outputs..(set + 1) * outputs]);
         }
     }
 
     /// The pixels of the map that are drawn, by number, in the order in which they are drawn.
-    pub fn seen_pixels(&self) -> Vec<usize> {
+    pub fn sampled_pixels(&self) -> Vec<usize> {
         let stride = map_stride(self.shape.outputs);
         self.seen.iter().map(|[_, place]| *place as usize / stride).collect()
     }
 
-    /// Keeps weights that every pixel has of its own in 16 bits. Such a drawing cannot load others.
-    pub fn halve(&mut self) {
-        self.point.halve();
+    /// Keeps weights that every pixel has of its own in 16 bits. Such a decoder cannot load others.
+    pub fn store_f16(&mut self) {
+        self.point.store_f16();
     }
 
-    /// After [`Drawing::forward`] and [`Drawing::backward`], for weights that every pixel has of its own:
+    /// After [`MapDecoder::forward`] and [`MapDecoder::backward`], for weights that every pixel has of its own:
     /// the factors of the derivative of each pixel that is drawn, features `[seen][hidden]`, what all read
-    /// `[common]`, and derivatives by the map `[seen][outputs]`.
+    /// `[shared_features]`, and derivatives by the map `[seen][outputs]`.
     pub fn factors(
         &self,
         images: &Images,
         by_map: &[f32],
         features: &mut [f32],
-        common: &mut [f32],
+        shared_features: &mut [f32],
         slopes: &mut [f32],
     ) {
         let (hidden, outputs) = (self.shape.hidden, self.shape.outputs);
-        common.copy_from_slice(&images.common[..self.shape.common]);
+        shared_features.copy_from_slice(&images.shared_features[..self.shape.shared_features]);
         let image = images.layers.last().expect("there are images");
         let out = features.chunks_exact_mut(hidden).zip(slopes.chunks_exact_mut(outputs));
         for (&[from, to], (features, slopes)) in self.seen.iter().zip(out) {
@@ -301,46 +301,54 @@ impl Drawing {
     }
 
     /// Takes dense numbers over: `[side][side][channels]` of the first image, then those that all read.
-    pub fn take_in(&self, numbers: &[f32], images: &mut Images) {
+    pub fn load_input(&self, numbers: &[f32], images: &mut Images) {
         let (side, channels) = (self.shape.side, self.shape.channels);
         let lanes = stride(channels);
         for (index, values) in numbers.chunks_exact(channels).take(side * side).enumerate() {
             let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
             images.layers[0][start..start + channels].copy_from_slice(values);
         }
-        let common = &numbers[self.shape.first_image()..self.shape.dense_numbers()];
-        images.common[..common.len()].copy_from_slice(common);
+        let shared_features = &numbers[self.shape.first_image()..self.shape.dense_numbers()];
+        images.shared_features[..shared_features.len()].copy_from_slice(shared_features);
     }
 
     /// Gives derivatives by dense numbers, in their order, from images of derivatives.
-    pub fn give_back(&self, images: &Images, numbers: &mut [f32]) {
+    pub fn store_input_gradients(&self, images: &Images, numbers: &mut [f32]) {
         let (side, channels) = (self.shape.side, self.shape.channels);
         let lanes = stride(channels);
         for (index, values) in numbers.chunks_exact_mut(channels).take(side * side).enumerate() {
             let start = pixel(side, lanes, index / side + 1, index % side + 1) as usize;
             values.copy_from_slice(&images.layers[0][start..start + channels]);
         }
-        let common = &mut numbers[self.shape.first_image()..self.shape.dense_numbers()];
-        common.copy_from_slice(&images.common[..self.shape.common]);
+        let shared_features = &mut numbers[self.shape.first_image()..self.shape.dense_numbers()];
+        shared_features.copy_from_slice(&images.shared_features[..self.shape.shared_features]);
     }
 
     /// Draws the map from the first image. All images keep what the backward pass needs.
     pub fn forward(&self, kernel: Kernel, images: &mut Images, map: &mut [f32]) {
-        for (index, stage) in self.stages.iter().enumerate() {
+        for (index, stage) in self.convolutions.iter().enumerate() {
             let (before, after) = images.layers.split_at_mut(index + 1);
             stage.forward(kernel, &before[index], &mut after[0], self.slope);
         }
         let features = images.layers.last().expect("there are images");
-        self.point.forward(kernel, &self.seen, features, &images.common, map);
+        self.point.forward(kernel, &self.seen, features, &images.shared_features, map);
     }
 
     /// From derivatives by the map to derivatives by the first image. `slopes`: images of derivatives, zero
-    /// at pixels that this drawing does not see (as [`Drawing::images`] gives them).
+    /// at pixels that this decoder does not see (as [`MapDecoder::images`] gives them).
     pub fn backward(&self, kernel: Kernel, images: &Images, by_map: &[f32], slopes: &mut Images) {
         let features = images.layers.last().expect("there are images");
         let last = slopes.layers.last_mut().expect("as many slopes");
-        self.point.backward(kernel, &self.seen, self.slope, features, by_map, last, &mut slopes.common);
-        for (index, stage) in self.stages.iter().enumerate().rev() {
+        self.point.backward(
+            kernel,
+            &self.seen,
+            self.slope,
+            features,
+            by_map,
+            last,
+            &mut slopes.shared_features,
+        );
+        for (index, stage) in self.convolutions.iter().enumerate().rev() {
             let (before, after) = slopes.layers.split_at_mut(index + 1);
             let (stencil, places) = &stage.backward;
             stencil.apply(
@@ -353,17 +361,17 @@ impl Drawing {
         }
     }
 
-    /// After [`Drawing::backward`]: adds the derivatives by all shared parameters, as the stencils have them.
+    /// After [`MapDecoder::backward`]: adds the derivatives by all shared parameters, as the stencils have them.
     pub fn accumulate(
         &self,
         kernel: Kernel,
         images: &Images,
         by_map: &[f32],
         slopes: &Images,
-        sums: &mut DrawingSums,
+        sums: &mut MapGradients,
     ) {
         let mut own = sums.stencils.iter_mut();
-        for (index, stage) in self.stages.iter().enumerate() {
+        for (index, stage) in self.convolutions.iter().enumerate() {
             for ((stencil, places), (weights, bias)) in stage.forward.iter().zip(own.by_ref()) {
                 let (image, by_image) = (&images.layers[index], &slopes.layers[index + 1]);
                 stencil.accumulate(kernel, image, places, by_image, weights, bias);
@@ -375,11 +383,11 @@ impl Drawing {
         }
     }
 
-    /// Sums for [`Drawing::accumulate`], zero.
-    pub fn sums(&self) -> DrawingSums {
-        let stencils = self.stages.iter().flat_map(|stage| &stage.forward);
+    /// Sums for [`MapDecoder::accumulate`], zero.
+    pub fn sums(&self) -> MapGradients {
+        let stencils = self.convolutions.iter().flat_map(|stage| &stage.forward);
         let zero = |(s, _): &(Stencil, Places)| (vec![0.0; s.weights().len()], vec![0.0; s.outputs()]);
-        DrawingSums {
+        MapGradients {
             stencils: stencils.map(zero).collect(),
             point: (!self.shape.untied)
                 .then(|| Point::new(self.shape.outputs, [stride(self.shape.hidden), 0], None)),
@@ -395,13 +403,13 @@ impl Drawing {
     ///
     /// # Panics
     /// When `out` is not as long as there are shared parameters.
-    pub fn fold(&self, sums: &DrawingSums, out: &mut [f32]) {
+    pub fn fold(&self, sums: &MapGradients, out: &mut [f32]) {
         assert_eq!(out.len(), self.shared_parameters(), "all shared parameters");
         out.fill(0.0);
         let hidden = self.shape.hidden;
         let mut own = sums.stencils.iter();
         let mut rest = out;
-        for (index, stage) in self.stages.iter().enumerate() {
+        for (index, stage) in self.convolutions.iter().enumerate() {
             let inputs = self.shape.inputs_of(index);
             let (weights, after) = rest.split_at_mut(hidden * inputs * 9);
             let (bias, after) = after.split_at_mut(hidden);
@@ -435,14 +443,14 @@ impl Drawing {
 
 /// Derivatives by the weights of all stencils.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DrawingSums {
+pub struct MapGradients {
     /// Weights and bias of every stencil, stage by stage.
     stencils: Vec<(Vec<f32>, Vec<f32>)>,
     /// Of the 1×1 convolution, where its weights are shared.
     point: Option<Point>,
 }
 
-impl DrawingSums {
+impl MapGradients {
     fn arrays(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
         let stencils = self.stencils.iter_mut().flat_map(|(weights, bias)| [weights, bias]);
         let point = self.point.iter_mut().flat_map(|point| [&mut point.weights, &mut point.bias]);
@@ -454,7 +462,7 @@ impl DrawingSums {
         self.arrays().for_each(|array| array.fill(0.0));
     }
 
-    /// Adds other sums of the same drawing.
+    /// Adds other sums of the same decoder.
     pub fn add(&mut self, other: &Self) {
         let others = other.stencils.iter().flat_map(|(weights, bias)| [weights, bias]);
         let others = others.chain(other.point.iter().flat_map(|point| [&point.weights, &point.bias]));
@@ -482,13 +490,13 @@ fn spread(doubled: bool, parity: usize, tap: usize, slope: f32, kernel: &mut [f3
     }
 }
 
-impl Stage {
+impl Convolution {
     /// Sums at all its pixels, and a leaky rectifier.
     fn forward(&self, kernel: Kernel, x: &[f32], y: &mut [f32], slope: f32) {
         #[cfg(target_arch = "x86_64")]
-        if let (Some(quick), true) = (&self.quick, stencil::fast(kernel)) {
+        if let (Some(tiled), true) = (&self.tiled, stencil::fast(kernel)) {
             // SAFETY: the machine has the instructions of the fast kernel.
-            unsafe { quick.apply(x, y, slope) };
+            unsafe { tiled.apply(x, y, slope) };
             return;
         }
         for (stencil, places) in &self.forward {
@@ -499,8 +507,8 @@ impl Stage {
     /// Takes one 3×3 kernel over.
     fn set(&mut self, output: usize, input: usize, kernel: &[f32; 9]) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(quick) = &mut self.quick {
-            quick.set(output, input, kernel);
+        if let Some(tiled) = &mut self.tiled {
+            tiled.set(output, input, kernel);
         }
         let sum = |rows: &[usize], columns: &[usize]| -> f32 {
             rows.iter().map(|row| columns.iter().map(|column| kernel[row * 3 + column]).sum::<f32>()).sum()
@@ -533,22 +541,22 @@ fn window(size: usize, side: usize, stride: usize) -> Vec<u32> {
 
 /// A convolution with fewer products, where its sizes are the usual ones. `wanted`: pixels that it draws.
 #[cfg(target_arch = "x86_64")]
-fn quick(kind: Kind, shape: &DrawingShape, convolution: usize, wanted: &[bool]) -> Option<Quick> {
+fn tiled(kind: Kind, shape: &MapShape, convolution: usize, wanted: &[bool]) -> Option<TiledConvolution> {
     let side = shape.side << (convolution + 1).min(shape.doublings);
     let inputs = shape.inputs_of(convolution);
     let usual = stride(inputs) == stencil::LANES && stride(shape.hidden) == stencil::LANES;
-    usual.then(|| Quick::new(kind, inputs, side, wanted)).flatten()
+    usual.then(|| TiledConvolution::new(kind, inputs, side, wanted)).flatten()
 }
 
 /// The last convolution, at the map's size. `wanted` becomes what it reads.
-fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
+fn plain(shape: &MapShape, wanted: &mut Vec<bool>) -> Convolution {
     let side = shape.map_side();
     let inputs = shape.inputs_of(shape.doublings);
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; side * side];
     let mut forward = Vec::new();
     #[cfg(target_arch = "x86_64")]
-    let quick = quick(Kind::Plain, shape, shape.doublings, wanted);
+    let tiled = tiled(Kind::Plain, shape, shape.doublings, wanted);
     for index in (0..side * side).filter(|index| wanted[*index]) {
         let (row, column) = (index / side, index % side);
         forward.push([pixel(side, from, row, column), pixel(side, to, row + 1, column + 1)]);
@@ -564,23 +572,23 @@ fn plain(shape: &DrawingShape, wanted: &mut Vec<bool>) -> Stage {
         backward.push([pixel(side, to, row, column), pixel(side, from, row + 1, column + 1)]);
     }
     *wanted = read;
-    Stage {
+    Convolution {
         forward: vec![(Stencil::new(window(3, side, from), inputs, shape.hidden), Places::new(forward))],
         #[cfg(target_arch = "x86_64")]
-        quick,
+        tiled,
         backward: (Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward)),
     }
 }
 
 /// A doubling and the convolution after it. `wanted`, at the doubled size, becomes what it reads.
-fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) -> Stage {
+fn doubling(shape: &MapShape, convolution: usize, wanted: &mut Vec<bool>) -> Convolution {
     let small = shape.side << convolution;
     let large = 2 * small;
     let inputs = shape.inputs_of(convolution);
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; small * small];
     #[cfg(target_arch = "x86_64")]
-    let quick = quick(Kind::Doubled, shape, convolution, wanted);
+    let tiled = tiled(Kind::Doubled, shape, convolution, wanted);
     let mut forward: [Vec<[u32; 2]>; 4] = Default::default();
     for index in (0..large * large).filter(|index| wanted[*index]) {
         let (row, column) = (index / large, index % large);
@@ -604,10 +612,10 @@ fn doubling(shape: &DrawingShape, convolution: usize, wanted: &mut Vec<bool>) ->
     let parity = |pairs: Vec<[u32; 2]>| {
         (Stencil::new(window(2, small, from), inputs, shape.hidden), Places::new(pairs))
     };
-    Stage {
+    Convolution {
         forward: forward.map(parity).into(),
         #[cfg(target_arch = "x86_64")]
-        quick,
+        tiled,
         backward: (Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward)),
     }
 }

@@ -12,18 +12,18 @@ const PAGE: usize = 2 << 20;
 
 /// So many places, in large pages where the system has them. Reads as a slice; any other slice does for a crowd too,
 /// only more slowly.
-pub struct Room {
+pub struct VertexBuffer {
     first: NonNull<Vec3>,
     count: usize,
     layout: Layout,
 }
 
 // SAFETY: it owns its places, as a `Vec` does.
-unsafe impl Send for Room {}
+unsafe impl Send for VertexBuffer {}
 // SAFETY: as above.
-unsafe impl Sync for Room {}
+unsafe impl Sync for VertexBuffer {}
 
-impl Room {
+impl VertexBuffer {
     /// Places at the origin.
     ///
     /// # Panics
@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-impl Deref for Room {
+impl Deref for VertexBuffer {
     type Target = [Vec3];
 
     fn deref(&self) -> &[Vec3] {
@@ -57,14 +57,14 @@ impl Deref for Room {
     }
 }
 
-impl DerefMut for Room {
+impl DerefMut for VertexBuffer {
     fn deref_mut(&mut self) -> &mut [Vec3] {
         // SAFETY: as above, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.count) }
     }
 }
 
-impl Drop for Room {
+impl Drop for VertexBuffer {
     fn drop(&mut self) {
         if self.layout.size() > 0 {
             // SAFETY: allocated with this layout, and nobody borrows it any more.
@@ -103,17 +103,17 @@ mod tests {
         // An interpreter needs minutes for a whole page.
         let large = if cfg!(miri) { 2000 } else { PAGE / size_of::<Vec3>() + 1 };
         for count in [0, 1, 1000, large] {
-            let mut room = Room::new(count);
-            assert_eq!(room.len(), count);
-            assert!(room.iter().all(|place| *place == Vec3::ZERO));
-            room.iter_mut().enumerate().for_each(|(index, place)| place.x = index as f32);
-            assert!(room.iter().enumerate().all(|(index, place)| place.x == index as f32));
+            let mut buffer = VertexBuffer::new(count);
+            assert_eq!(buffer.len(), count);
+            assert!(buffer.iter().all(|place| *place == Vec3::ZERO));
+            buffer.iter_mut().enumerate().for_each(|(index, place)| place.x = index as f32);
+            assert!(buffer.iter().enumerate().all(|(index, place)| place.x == index as f32));
         }
     }
 
     #[test]
-    fn rooms_go_to_other_threads() {
-        let room = std::thread::spawn(|| Room::new(10)).join().expect("the thread ends");
-        assert_eq!(room.len(), 10);
+    fn buffers_go_to_other_threads() {
+        let buffer = std::thread::spawn(|| VertexBuffer::new(10)).join().expect("the thread ends");
+        assert_eq!(buffer.len(), 10);
     }
 }

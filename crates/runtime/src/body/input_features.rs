@@ -2,13 +2,13 @@
 
 pub mod crowd;
 
-use super::{BONE_INPUTS, Group, GroupParts, InputFrame, Seen};
+use super::{BONE_INPUTS, BoneInputs, Group, GroupParts, InputFrame};
 use understudy_core::Affine3A;
 use understudy_core::skeleton::into_rigid_frame;
 
 /// A pose as a network sees it.
 #[derive(Clone, Copy)]
-pub struct Pose<'a> {
+pub struct GroupPose<'a> {
     /// Bones in their parents' frames where networks see them so, then controls.
     pub inputs: &'a [f32],
     /// In the world.
@@ -37,14 +37,20 @@ impl Frames<'_> {
 }
 
 /// Writes the inputs of one group.
-pub fn see(frame: InputFrame, group: &Group, parts: &GroupParts, pose: Pose<'_>, row: &mut [f32]) {
+pub fn input_features(
+    frame: InputFrame,
+    group: &Group,
+    parts: &GroupParts,
+    pose: GroupPose<'_>,
+    row: &mut [f32],
+) {
     let row = &mut row[..parts.inputs.len()];
     match frame {
         InputFrame::Parent => pick(row, &parts.inputs, pose.inputs),
         InputFrame::Group => {
             let to_group = pose.frames.to(group.bone);
             let mut start = 0;
-            for &Seen { bone, end, whole } in &group.seen {
+            for &BoneInputs { bone, end, whole } in &group.bone_inputs {
                 let slots = &mut row[start..end];
                 match pose.bones.get(bone) {
                     Some(bone) if whole => slots.copy_from_slice(&(to_group * *bone).to_cols_array()),
