@@ -40,10 +40,11 @@ pub enum Command {
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
-    /// Draws a rig, a clip or a mesh into a PNG file.
+    /// Draws a rig, a clip, a dataset or a mesh into a PNG file.
     #[command(after_help = "Examples:
   understudy render mira -o smile.png --set mouthSmile_L=1 --set mouthSmile_R=1 --view three-quarter
   understudy render rook -o walk.png --clip walk --frames 8
+  understudy render data/rook -o poses.png --frames 8
   understudy render model.glb -o views.png --view front --view side --view back")]
     Render(RenderArguments),
     /// Converts between formats, by file extension.
@@ -137,9 +138,9 @@ pub struct SampleArguments {
     /// How many poses [default: 1000, or all frames of --clip].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub poses: Option<u64>,
-    /// The same seed gives the same dataset.
-    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
-    pub seed: u64,
+    /// The same seed gives the same dataset [default: 1].
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
     /// Threads [default: all]; the dataset does not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
@@ -158,17 +159,17 @@ pub struct SampleArguments {
     /// Record the frames that --hold-out leaves out, and nothing else.
     #[arg(long, requires = "hold_out")]
     pub held_out: bool,
-    /// Frames a second at which clips are read.
-    #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
-    pub rate: f32,
+    /// Frames per second at which clips are read [default: 30].
+    #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
     /// Share of the poses of noise that put two clips together and move a few controls freely; 0: the
-    /// paper's way.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true)]
-    pub mix: f32,
+    /// paper's way [default: 0.5].
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub mix: Option<f32>,
     /// Mean share of the controls that such a pose moves freely: more of them teach what no clip does, and
-    /// leave less for what clips do.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_negative_numbers = true)]
-    pub stray: f32,
+    /// leave less for what clips do [default: 0.03].
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub stray: Option<f32>,
     /// Poses a file of the dataset.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub chunk: Option<u64>,
@@ -177,7 +178,7 @@ pub struct SampleArguments {
 /// Of `render`.
 #[derive(Debug, Args)]
 pub struct RenderArguments {
-    /// A character, a rig file (.glb, .gltf, .npz) or a mesh (.obj).
+    /// A character, a rig file (.glb, .gltf, .npz), a dataset folder or a mesh (.obj).
     pub rig: String,
     /// The picture.
     #[arg(short, long, value_name = "FILE.png")]
@@ -197,8 +198,8 @@ pub struct RenderArguments {
         allow_negative_numbers = true
     )]
     pub time: Option<f32>,
-    /// A contact sheet of so many moments, first and last included.
-    #[arg(long, value_name = "N", requires = "clip", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=400))]
+    /// A contact sheet of so many moments of the clip, or poses of the dataset, first and last included.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=400))]
     pub frames: Option<u64>,
     /// From where: front, three-quarter, side, back, left, right, top; or `YAW,PITCH` in degrees. Can be
     /// given again for several views on one sheet [default: three-quarter].
@@ -227,7 +228,7 @@ pub struct ConvertArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "bake")]
     pub clip: Option<String>,
     /// Largest distance of any vertex in any frame of a baked clip, mm.
-    #[arg(long, value_name = "MM", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MM", default_value_t = 0.1, requires = "bake", allow_negative_numbers = true)]
     pub tolerance_mm: f32,
     /// Frames a second of clips.
     #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
@@ -243,7 +244,7 @@ pub struct ConvertArguments {
 pub struct InfoArguments {
     /// A file, a dataset folder, a twin or a rig by name.
     pub input: String,
-    /// Read every chunk of a dataset and compare its hash.
+    /// Read every chunk of a dataset, compare its hash, and look for control values outside their ranges.
     #[arg(long)]
     pub verify: bool,
 }

@@ -7,7 +7,7 @@ use crate::arguments::{
 use crate::face_commands::run_transfer;
 use crate::info_text::describe;
 use crate::invert_commands::{run_bench_inverse, run_invert};
-use crate::output::{self, bytes, count, table, thousands};
+use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::watched;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
 use anyhow::Result;
@@ -39,6 +39,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::BenchSampling(arguments) => run_bench(json, arguments),
         Command::BenchInverse(arguments) => run_bench_inverse(json, arguments),
         Command::Completions { shell } => {
+            refuse_unused(&[("--json", json, "completions are a script")])?;
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "understudy", &mut script);
             output::write(&String::from_utf8_lossy(&script))
@@ -76,17 +77,27 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         output: arguments.output,
         poses: arguments.poses,
         method,
-        seed: arguments.seed,
+        seed: arguments.seed.unwrap_or(defaults.seed),
         clips: arguments.clips,
         exclude: arguments.exclude,
         hold_out: arguments.hold_out.unwrap_or(0.0),
         held_out: arguments.held_out,
-        rate: arguments.rate,
-        mix: arguments.mix,
-        stray: arguments.stray,
+        rate: arguments.rate.unwrap_or(defaults.rate),
+        mix: arguments.mix.unwrap_or(defaults.mix),
+        stray: arguments.stray.unwrap_or(defaults.stray),
         threads: arguments.threads.unwrap_or(defaults.threads),
         chunk: arguments.chunk,
     };
+    let method = config.resolved_method();
+    let by_noise = method == Method::Noise;
+    let from_clips = by_noise || method == Method::Clips;
+    let of_noise = format!("the method is {method}, not noise");
+    refuse_unused(&[
+        ("--seed", arguments.seed.is_some() && method == Method::Clips, "frames of clips are not random"),
+        ("--rate", arguments.rate.is_some() && !from_clips, &format!("the method {method} reads no clips")),
+        ("--mix", arguments.mix.is_some() && !by_noise, &of_noise),
+        ("--stray", arguments.stray.is_some() && !by_noise, &of_noise),
+    ])?;
     let report = watched(|progress| sample(&config, progress))?;
     output::print(json, &report, |report| {
         let resumed = match report.resumed_from {

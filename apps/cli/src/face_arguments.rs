@@ -13,7 +13,7 @@ pub struct LearnFaceArguments {
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
     /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
-    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps"])]
+    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight", "no_frame", "no_bodies"])]
     pub from: Option<PathBuf>,
     /// About how long training may take: numbers of steps are chosen by a measured pace.
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
@@ -36,11 +36,12 @@ pub struct LearnFaceArguments {
     /// The first learning rate; two follow, a tenth each.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rate: Option<f32>,
-    /// Dense networks of 2 × 256 a segment instead of maps: the paper's baseline.
-    #[arg(long)]
+    /// Dense networks of 2 × 256 per segment instead of maps: the paper's baseline.
+    #[arg(long, conflicts_with_all = ["coarse_only", "refinement_steps", "refinement_normal_weight", "regions",
+        "estimated_regions", "tied", "common", "no_cut", "normals"])]
     pub dense: bool,
     /// No refinement networks.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["refinement_steps", "refinement_normal_weight", "regions", "estimated_regions"])]
     pub coarse_only: bool,
     /// Most regions that are refined.
     #[arg(long, value_name = "N")]

@@ -103,7 +103,7 @@ fn learn_text(report: &LearnFaceReport) -> String {
 
 /// `eval` of a face twin.
 pub fn run_eval_face(json: bool, arguments: EvalArguments) -> Result<()> {
-    let config = EvalFaceConfig {
+    let mut config = EvalFaceConfig {
         twin: arguments.twin,
         test: arguments.test,
         against: arguments.against,
@@ -111,7 +111,9 @@ pub fn run_eval_face(json: bool, arguments: EvalArguments) -> Result<()> {
         baselines: arguments.baselines,
         report: arguments.report,
         command: std::env::args().collect::<Vec<_>>().join(" "),
+        ..EvalFaceConfig::default()
     };
+    config.threads = arguments.threads.unwrap_or(config.threads);
     let report = watched(|progress| eval_face(&config, progress))?;
     output::print(json, &report, eval_text)?;
     output::complete(report.page_problem)

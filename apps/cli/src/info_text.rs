@@ -9,9 +9,12 @@ use understudy_jobs::info::{
 pub fn describe(report: &InfoReport) -> String {
     let mut lines = vec![format!("{}: {}", report.input, report.kind)];
     lines.extend(report.dataset.as_ref().map(|data| {
-        let state = match (data.complete, data.verified) {
-            (true, true) => "complete, every hash verified".into(),
-            (true, false) => "complete".into(),
+        let state = match (data.complete, data.outside_range) {
+            (true, Some(0)) => "complete, every hash and range verified".into(),
+            (true, Some(outside)) => {
+                format!("complete, every hash verified, {} out of range", count(outside, "control value"))
+            }
+            (true, None) => "complete".into(),
             (false, _) => format!("incomplete: {} of {} are there", data.chunks_present, data.chunks),
         };
         let poses = count(data.poses, "pose");

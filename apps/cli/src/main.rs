@@ -52,8 +52,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(BAD_INPUT));
     }
     let text = error.render().to_string();
-    let first: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
-    complain(&first.join(" "));
+    // The first paragraph says what is wrong, a tip what may have been meant; usage and help are a page of their own.
+    let first = text.lines().take_while(|line| !line.trim().is_empty());
+    let tip =
+        text.lines().skip_while(|line| !line.trim().is_empty()).find(|line| line.trim().starts_with("tip:"));
+    let line: Vec<&str> = first.chain(tip).map(str::trim).collect();
+    complain(&line.join(" "));
     ExitCode::from(BAD_INPUT)
 }
 

@@ -3,12 +3,23 @@
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use std::io::{ErrorKind, Write as _};
+use understudy_jobs::JobError;
 
 /// Prints a result as JSON or as text.
 pub fn print<T: Serialize>(json: bool, result: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
     let mut out = if json { serde_json::to_string_pretty(result)? } else { text(result) };
     out.push('\n');
     write(&out)
+}
+
+/// Fails for the first option that was given but would change nothing: name, whether that is so, why.
+pub fn refuse_unused(options: &[(&str, bool, &str)]) -> Result<()> {
+    match options.iter().find(|(_, unused, _)| *unused) {
+        None => Ok(()),
+        Some((option, _, why)) => {
+            Err(JobError::Setting { place: (*option).into(), problem: format!("is not used: {why}") }.into())
+        }
+    }
 }
 
 /// Fails for what a command could not do beside its result, once the result is printed.

@@ -120,7 +120,7 @@ pub struct EvalArguments {
     pub train: Option<PathBuf>,
     /// Fit this baseline only; can be given again [default: rigid, lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50,
     /// wpsd100].
-    #[arg(long = "baseline", value_name = "NAME")]
+    #[arg(long = "baseline", value_name = "NAME", requires = "train")]
     pub baselines: Vec<String>,
     /// Weigh another face twin of the same mesh beside it, under this name; can be given again.
     #[arg(long, value_name = "NAME=FILE.twin", value_parser = parse_against)]
@@ -167,10 +167,10 @@ pub struct ExportArguments {
     /// The dataset that the skin is fitted to [default: the twin's own skin, or random poses of its rig].
     #[arg(long, value_name = "DIR", requires = "glb")]
     pub train: Option<PathBuf>,
-    /// Frames a second at which the rig's clips are read.
-    #[arg(long, value_name = "FPS", default_value_t = 30.0, allow_negative_numbers = true)]
-    pub rate: f32,
+    /// Frames per second at which the rig's clips are read [default: 30].
+    #[arg(long, value_name = "FPS", requires = "glb", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
     /// Threads for fitting [default: all].
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    #[arg(long, value_name = "T", requires = "glb", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
 }

@@ -2,7 +2,7 @@
 
 use crate::decompose_commands::run_learn_lbs;
 use crate::face_commands::{run_bench_face, run_eval_face, run_export_face, run_learn_face};
-use crate::output::{self, bytes, count, table, thousands};
+use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{Progress, watched};
 use crate::twin_arguments::{
     BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, FrameArgument, LearnBodyArguments,
@@ -78,6 +78,11 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
     if is_face_twin(&arguments.twin)? {
         return run_eval_face(json, arguments);
     }
+    refuse_unused(&[(
+        "--against",
+        !arguments.against.is_empty(),
+        "only face twins are weighed against others",
+    )])?;
     let mut config = EvalConfig {
         twin: arguments.twin,
         test: arguments.test,
@@ -196,6 +201,13 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
     if is_face_twin(&arguments.twin)? {
         return run_export_face(json, arguments);
     }
+    let recorded = |clip: &String| std::path::Path::new(clip).is_dir();
+    let only_recorded = !arguments.clips.is_empty() && arguments.clips.iter().all(recorded);
+    refuse_unused(&[(
+        "--rate",
+        arguments.rate.is_some() && only_recorded,
+        "datasets are played at the rate at which they were recorded",
+    )])?;
     let onnx = match arguments.onnx {
         None => None,
         Some(output) => Some(export_onnx(&ExportConfig { twin: arguments.twin.clone(), output })?),
@@ -208,9 +220,9 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
                 output,
                 train: arguments.train,
                 clips: arguments.clips,
-                rate: arguments.rate,
                 ..ExportGlbConfig::default()
             };
+            config.rate = arguments.rate.unwrap_or(config.rate);
             config.threads = arguments.threads.unwrap_or(config.threads);
             Some(watched(|progress| export_glb(&config, progress))?)
         }

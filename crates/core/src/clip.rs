@@ -26,7 +26,7 @@ pub enum ClipError {
         key: usize,
     },
     /// Duration or rate that is not a positive number, or too many frames.
-    #[error("clip '{clip}': {what} is {value}")]
+    #[error("clip '{clip}': the {what} is {value}; {want} is wanted")]
     BadNumber {
         /// The clip.
         clip: String,
@@ -34,6 +34,8 @@ pub enum ClipError {
         what: &'static str,
         /// Its value.
         value: f32,
+        /// What it should be: `more than 0`.
+        want: String,
     },
     /// Controls that do not fit the rig.
     #[error("clip '{clip}': {error}")]
@@ -211,12 +213,15 @@ impl SampledClip {
 }
 
 pub(crate) fn frame_count(clip: &str, duration: f32, rate: f32) -> Result<usize, ClipError> {
-    let bad = |what, value| Err(ClipError::BadNumber { clip: clip.into(), what, value });
+    let bad = |what, value, want| Err(ClipError::BadNumber { clip: clip.into(), what, value, want });
     if !rate.is_finite() || rate <= 0.0 {
-        return bad("frame rate", rate);
+        return bad("frame rate", rate, "more than 0".into());
     }
-    if !duration.is_finite() || duration < 0.0 || duration * rate > Clip::MAX_FRAMES {
-        return bad("duration", duration);
+    if !duration.is_finite() || duration < 0.0 {
+        return bad("duration", duration, "0 or more".into());
+    }
+    if duration * rate > Clip::MAX_FRAMES {
+        return bad("frame rate", rate, format!("at most {}", (Clip::MAX_FRAMES / duration).floor()));
     }
     Ok((duration * rate).round() as usize + 1)
 }

@@ -18,7 +18,8 @@ use crate::real::faces;
 use crate::{Conversion, ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use std::path::Path;
 use understudy_core::{
-    BlendshapeRig, Corrective, Face, Mesh, MeshParts, Segments, Shape, SparseDeltas, Vec2, Vec3,
+    BlendshapeError, BlendshapeRig, Corrective, Face, Mesh, MeshError, MeshParts, Segments, Shape,
+    SparseDeltas, Vec2, Vec3,
 };
 
 const LEVELS: std::ops::RangeInclusive<usize> = 2..=4;
@@ -59,7 +60,7 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
         read_correctives(&npz, level, n, scale, &mut correctives)?;
     }
     let rig = BlendshapeRig::new(positions.clone(), shapes, correctives)
-        .map_err(|error| in_array("deltas", error))?;
+        .map_err(|error| in_array(array_of_shapes(&error), error))?;
 
     let face_rows = npz.i64("faces", &[Any("f"), Either(3, 4)])?;
     let mut parts = MeshParts { positions, faces: faces("faces", &face_rows)?, ..MeshParts::default() };
@@ -83,7 +84,7 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
             of_vertex: npz.u32("segments", &[Exactly(n)])?.data,
         };
     }
-    let mesh = parts.build().map_err(|error| in_array("faces", error))?;
+    let mesh = parts.build().map_err(|error| in_array(array_of_mesh(&error), error))?;
     Ok(BlendshapeFile { mesh, rig, conversion })
 }
 
@@ -113,6 +114,30 @@ fn check_headers(npz: &NpzReader) -> Result<(), ParseError> {
         ])?;
     }
     Ok(())
+}
+
+/// The array that a problem with the shapes comes from.
+fn array_of_shapes(error: &BlendshapeError) -> &'static str {
+    match error {
+        BlendshapeError::DuplicateName { .. } => "names",
+        BlendshapeError::Corrective { shapes, .. } => match shapes.len() {
+            2 => "corrective_2_index",
+            3 => "corrective_3_index",
+            _ => "corrective_4_index",
+        },
+        BlendshapeError::Vertex { .. } | BlendshapeError::NonFinite { .. } => "deltas",
+    }
+}
+
+/// The array that a problem with the mesh comes from.
+fn array_of_mesh(error: &MeshError) -> &'static str {
+    match error {
+        MeshError::NonFinite { .. } | MeshError::PositionCount { .. } => "neutral",
+        MeshError::NonFiniteUv { .. } => "uv",
+        MeshError::UvIndex { .. } | MeshError::UvFaces { .. } => "face_uv",
+        MeshError::SegmentCount { .. } | MeshError::SegmentIndex { .. } => "segments",
+        _ => "faces",
+    }
 }
 
 /// The unit of an archive: given, or what its `unit_cm` says, or centimetres.

@@ -3,7 +3,7 @@
 use crate::convert::bake::BakeError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use understudy_core::ControlError;
+use understudy_core::{ControlError, ControlSpecs, Mesh};
 use understudy_io::dataset::DatasetError;
 use understudy_io::{ReadError, WriteError};
 use understudy_rigs::RigError;
@@ -79,14 +79,33 @@ impl JobError {
         move |error| Self::unusable(rig, error)
     }
 
-    pub(crate) fn controls(rig: &str) -> impl Fn(ControlError) -> Self + '_ {
-        move |error| Self::unusable(rig, error)
+    pub(crate) fn controls<'a>(rig: &'a str, specs: &'a ControlSpecs) -> impl Fn(ControlError) -> Self + 'a {
+        move |error| match error {
+            ControlError::Unknown { name } => {
+                crate::names::unknown("control", &name, rig, specs.iter().map(|spec| spec.name.as_str()))
+            }
+            other => Self::unusable(rig, other),
+        }
     }
 
     pub(crate) fn unknown_clip<'a>(rig: &str, clip: &str, known: impl Iterator<Item = &'a str>) -> Self {
-        let known: Vec<&str> = known.collect();
-        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-        Self::unusable(rig, format!("there is no clip '{clip}' (it has {known})"))
+        crate::names::unknown("clip", clip, rig, known)
+    }
+
+    /// A mesh that is not the one wanted; both topology hashes tell which is which in `info`.
+    pub(crate) fn other_topology(
+        path: impl AsRef<Path>,
+        found: &Mesh,
+        whose: &str,
+        want: (usize, u64),
+    ) -> Self {
+        let (vertices, hash) = want;
+        let problem = format!(
+            "its mesh ({} vertices, topology {:016x}) is not {whose} ({vertices} vertices, topology {hash:016x})",
+            found.vertex_count(),
+            found.topology_hash()
+        );
+        Self::unusable(path, problem)
     }
 
     pub(crate) fn bake(place: String) -> impl Fn(BakeError) -> Self {

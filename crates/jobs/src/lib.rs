@@ -14,6 +14,7 @@ mod error;
 pub mod face;
 pub mod info;
 pub mod invert;
+mod names;
 mod outputs;
 pub mod render;
 pub mod rigs;

@@ -1,4 +1,4 @@
-//! A picture of a rig in a pose, of moments of a clip, or of a mesh file.
+//! A picture of a rig in a pose, of moments of a clip, of poses of a dataset, or of a mesh file.
 
 use crate::outputs::{check_file, extension};
 use crate::rigs;
@@ -7,13 +7,14 @@ use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_core::{Controls, Mesh, Vec3};
+use understudy_io::dataset::{Chunk, DatasetReader};
 use understudy_rigs::{Rig, RigPose};
 
 /// What to draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderConfig {
-    /// A rig by name or file, or an OBJ file.
+    /// A rig by name or file, a dataset folder, or an OBJ file.
     pub rig: String,
     /// The PNG file.
     pub output: PathBuf,
@@ -23,7 +24,7 @@ pub struct RenderConfig {
     pub clip: Option<String>,
     /// The moment of the clip, seconds; 0 when left out.
     pub time: Option<f32>,
-    /// So many moments of the clip, first and last included.
+    /// So many moments of the clip or poses of the dataset, first and last included.
     pub frames: Option<usize>,
     /// Views by name or `YAW,PITCH`.
     pub views: Vec<String>,
@@ -69,8 +70,9 @@ impl RenderConfig {
             let problem = format!("{count} pictures of {0} × {0} pixels are too many", self.size);
             return Err(JobError::setting("size", problem));
         }
-        if self.clip.is_none() && (self.time.is_some() || self.frames.is_some()) {
-            return Err(JobError::setting("clip", "a time or a number of frames needs a clip"));
+        let dataset = is_dataset(Path::new(&self.rig));
+        if self.clip.is_none() && (self.time.is_some() || (self.frames.is_some() && !dataset)) {
+            return Err(JobError::setting("clip", "a time or a number of frames needs a clip or a dataset"));
         }
         if extension(&self.output) != "png" {
             return Err(JobError::unusable(&self.output, "pictures are written as .png"));
@@ -97,6 +99,9 @@ pub fn render(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, 
     let views = config.check()?;
     check_file(&config.output, &[&rigs::source_file(&config.rig)])?;
     let path = Path::new(&config.rig);
+    if is_dataset(path) {
+        return render_dataset(config, path, &views, watch);
+    }
     if extension(path) == "obj" {
         let file = understudy_io::obj::read(path)?;
         rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
@@ -109,6 +114,51 @@ pub fn render(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, 
     let rig = rigs::open(&config.rig, watch)?.rig;
     let shots = shots(rig.as_ref(), config)?;
     draw(config, rig.name(), rig.mesh(), rig.colours(), &shots, &views, watch)
+}
+
+fn is_dataset(path: &Path) -> bool {
+    path.join("dataset.toml").is_file()
+}
+
+/// Poses of a dataset, spread evenly from the first to the last; the first where no number is given.
+fn render_dataset(
+    config: &RenderConfig,
+    folder: &Path,
+    views: &[View],
+    watch: &dyn Watch,
+) -> Result<RenderReport, JobError> {
+    if config.clip.is_some() || !config.settings.is_empty() {
+        return Err(JobError::unusable(
+            folder,
+            "a dataset has recorded poses, neither clips nor controls to set",
+        ));
+    }
+    let reader = DatasetReader::open(folder)?;
+    let (poses, chunk_size) = (reader.header().poses, reader.header().chunk_size);
+    let count = config.frames.unwrap_or(1);
+    if count > poses {
+        let problem = format!("{count} are asked for, the dataset has {poses} poses");
+        return Err(JobError::setting("frames", problem));
+    }
+    let mut shots = Vec::with_capacity(count);
+    let mut open: Option<(usize, Chunk)> = None;
+    for index in 0..count {
+        let pose = index * (poses - 1) / (count - 1).max(1);
+        let number = pose / chunk_size;
+        let chunk = match open.take().filter(|(place, _)| *place == number) {
+            Some((_, chunk)) => chunk,
+            None => reader.chunk(number)?,
+        };
+        let vertices = chunk.vertices_of(pose - reader.header().chunk_poses(number).start);
+        shots.push(Shot { vertices, caption: format!("pose {pose}") });
+        open = Some((number, chunk));
+    }
+    // The recording has no colours; its rig has them, where it is at hand.
+    let mesh = &reader.rest().mesh;
+    let rig = rigs::open(&reader.header().rig, &crate::Silent).ok().map(|open| open.rig);
+    let rig = rig.filter(|rig| rig.mesh().topology_hash() == mesh.topology_hash());
+    let colours = rig.as_ref().and_then(|rig| rig.colours());
+    draw(config, &rigs::stem(folder), mesh, colours, &shots, views, watch)
 }
 
 fn draw(
@@ -146,7 +196,7 @@ fn shots(rig: &dyn Rig, config: &RenderConfig) -> Result<Vec<Shot>, JobError> {
         None => vec![(rig.specs().defaults(), String::new())],
         Some(name) => clip_moments(rig, name, config.time, config.frames)?,
     };
-    let bad = JobError::controls(&config.rig);
+    let bad = JobError::controls(&config.rig, rig.specs());
     for (name, value) in &config.settings {
         // A value is checked by itself, so that the message names the one that is wrong.
         rig.specs().with([(name.as_str(), *value)]).map_err(&bad)?;

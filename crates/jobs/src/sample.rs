@@ -76,16 +76,20 @@ impl Default for SampleConfig {
 impl SampleConfig {
     const POSES: u64 = 1000;
 
-    fn sampling(&self) -> SamplingConfig {
-        let method = self.method.unwrap_or(match (self.clips.is_empty(), self.poses) {
+    /// The method that these settings lead to.
+    pub fn resolved_method(&self) -> Method {
+        self.method.unwrap_or(match (self.clips.is_empty(), self.poses) {
             (false, None) => Method::Clips,
             (false, Some(_)) => Method::Noise,
             (true, _) if self.held_out => Method::Clips,
             (true, _) if !self.exclude.is_empty() || self.hold_out > 0.0 => Method::Noise,
             (true, _) => Method::Gaussian,
-        });
+        })
+    }
+
+    fn sampling(&self) -> SamplingConfig {
         SamplingConfig {
-            method,
+            method: self.resolved_method(),
             seed: self.seed,
             clips: self.clips.clone(),
             exclude: self.exclude.clone(),
@@ -145,6 +149,10 @@ pub(crate) fn record(
 ) -> Result<SampleReport, JobError> {
     let pool = threads::pool(config.threads)?;
     let sampling = config.sampling();
+    let clips = || rig.clips().iter().map(|clip| clip.name.as_str());
+    for name in sampling.clips.iter().chain(&sampling.exclude) {
+        rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, clips()))?;
+    }
     let source = sampling.build(rig.specs(), rig.clips()).map_err(JobError::sampling(&config.rig))?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {

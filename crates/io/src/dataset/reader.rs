@@ -50,11 +50,14 @@ impl DatasetReader {
             return Err(damaged("does not match its hash in dataset.toml").into());
         }
         let rest = parse_rest(&bytes).map_err(ReadError::content(&path))?;
-        let fits = rest.mesh.vertex_count() == manifest.vertices
-            && rest.bone_count() == manifest.bones
-            && format!("{:016x}", rest.mesh.topology_hash()) == manifest.topology_hash;
-        if !fits {
-            return Err(damaged("has another topology than dataset.toml says").into());
+        let topology = format!("{:016x}", rest.mesh.topology_hash());
+        let found = (rest.mesh.vertex_count(), rest.bone_count(), &topology);
+        let want = (manifest.vertices, manifest.bones, &manifest.topology_hash);
+        if found != want {
+            let say = |(vertices, bones, topology): (usize, usize, &String)| {
+                format!("{vertices} vertices, {bones} bones, topology {topology}")
+            };
+            return Err(damaged(&format!("has {}, dataset.toml says {}", say(found), say(want))).into());
         }
         Ok(Self { folder: folder.into(), manifest, header, rest })
     }

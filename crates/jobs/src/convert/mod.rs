@@ -55,11 +55,14 @@ impl ConvertConfig {
         if !(self.tolerance_mm.is_finite() && self.tolerance_mm > 0.0) {
             return Err(JobError::setting(
                 "tolerance",
-                format!("{} mm is not a positive length", self.tolerance_mm),
+                format!("{} mm; more than 0 is wanted", self.tolerance_mm),
             ));
         }
         if let Some(rate) = self.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(JobError::setting("rate", format!("{rate} frames a second")));
+            return Err(JobError::setting(
+                "rate",
+                format!("{rate} frames per second; more than 0 is wanted"),
+            ));
         }
         let format = extension(&self.output);
         if !["obj", "glb", "npz", "bvh", "csv"].contains(&format.as_str()) {
@@ -129,6 +132,7 @@ pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertRepor
     config.check()?;
     let watch = Remember::new(watch);
     let content = Content::read(&config.input, &watch)?;
+    check_used(config, &content)?;
     let written = match &config.bake {
         Some(clip) => bake_clip(config, &content, clip, &watch)?,
         None => write(config, &content)?,
@@ -142,6 +146,30 @@ pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertRepor
         baked: written.baked,
         notes: watch.messages(),
     })
+}
+
+/// Fails for a clip or a rate that the conversion would not look at.
+fn check_used(config: &ConvertConfig, content: &Content) -> Result<(), JobError> {
+    let format = extension(&config.output);
+    let has_clips = matches!(content, Content::Asset(_) | Content::Rig(_));
+    let used = |formats: &[&str]| has_clips && formats.contains(&format.as_str());
+    let reason = |one: &str| match has_clips {
+        false => format!("is not used: {} has no clips to choose from", content.describe()),
+        true => format!("is not used: a .{format} file holds {one}"),
+    };
+    if config.clip.is_some() && !used(&["bvh", "csv"]) {
+        let holds = if format == "glb" { "every clip" } else { "the rest pose alone" };
+        return Err(JobError::setting("clip", reason(holds)));
+    }
+    let rate = match content {
+        Content::Motion(_) => true,
+        Content::Weights(_) => format == "csv",
+        _ => used(&["glb", "bvh", "csv"]),
+    };
+    if config.rate.is_some() && !rate {
+        return Err(JobError::setting("rate", reason("no frames")));
+    }
+    Ok(())
 }
 
 /// The table of what can become what.

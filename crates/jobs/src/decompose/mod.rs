@@ -57,7 +57,10 @@ impl DecomposeConfig {
             return Err(JobError::setting("data", "no animation is named"));
         }
         if let Some(rate) = self.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(JobError::setting("rate", format!("{rate} frames a second")));
+            return Err(JobError::setting(
+                "rate",
+                format!("{rate} frames per second; more than 0 is wanted"),
+            ));
         }
         if self.frames == Some(0) {
             return Err(JobError::setting("frames", "at least one is wanted"));

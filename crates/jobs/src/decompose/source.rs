@@ -26,6 +26,11 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn read(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Self, JobError> {
         let most = config.frames.unwrap_or(usize::MAX);
+        let animation = |path: &PathBuf| matches!(extension(path).as_str(), "glb" | "gltf");
+        if config.clip.is_some() && !(config.data.len() == 1 && animation(&config.data[0])) {
+            let problem = "is not used: only a .glb or .gltf file has clips to choose from";
+            return Err(JobError::setting("clip", problem));
+        }
         let [path] = &config.data[..] else { return Self::meshes(&config.data, most, watch) };
         if path.join("dataset.toml").is_file() {
             return Self::dataset(path, most, watch);
@@ -113,13 +118,9 @@ impl Source {
             }
             let first = mesh.get_or_insert_with(|| file.mesh.clone());
             if file.mesh.topology_hash() != first.topology_hash() {
-                let problem = format!(
-                    "its mesh ({} vertices) is not that of {} ({} vertices)",
-                    file.mesh.vertex_count(),
-                    paths[0].display(),
-                    first.vertex_count()
-                );
-                return Err(JobError::unusable(path, problem));
+                let whose = format!("that of {}", paths[0].display());
+                let want = (first.vertex_count(), first.topology_hash());
+                return Err(JobError::other_topology(path, &file.mesh, &whose, want));
             }
             frames.push(file.mesh.positions().to_vec());
         }

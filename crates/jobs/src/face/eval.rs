@@ -10,7 +10,7 @@ use super::rigidity::{RigidFigures, Rigidity};
 use super::spectrum::Spectrum;
 use crate::outputs::check_folder;
 use crate::twin::bench::median;
-use crate::{Event, JobError, Watch, rigs};
+use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::face::FaceTwin;
 
 /// What to weigh.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvalFaceConfig {
     /// The twin's file.
@@ -38,8 +38,25 @@ pub struct EvalFaceConfig {
     pub baselines: Vec<String>,
     /// Folder for the HTML page and its pictures; none when absent.
     pub report: Option<PathBuf>,
+    /// Threads for fitting; results do not depend on it.
+    pub threads: usize,
     /// Shown on the page.
     pub command: String,
+}
+
+impl Default for EvalFaceConfig {
+    fn default() -> Self {
+        Self {
+            twin: PathBuf::new(),
+            test: Vec::new(),
+            against: Vec::new(),
+            train: None,
+            baselines: Vec::new(),
+            report: None,
+            threads: threads::available(),
+            command: String::new(),
+        }
+    }
 }
 
 /// One row of the table.
@@ -124,7 +141,8 @@ pub struct EvalFaceReport {
 pub fn eval_face(config: &EvalFaceConfig, watch: &dyn Watch) -> Result<EvalFaceReport, JobError> {
     config.report.as_deref().map(check_folder).transpose()?;
     let twin = open_face_twin(&config.twin)?;
-    let (mut report, exhibits) = weigh_face(config, &twin, watch)?;
+    let pool = threads::pool(config.threads)?;
+    let (mut report, exhibits) = pool.install(|| weigh_face(config, &twin, watch))?;
     if let Some(folder) = &config.report {
         watch.event(Event::Started { what: "drawing heat maps", total: 1, unit: "page" });
         let rig = live_rig(&twin);
@@ -174,12 +192,8 @@ pub(super) fn set_name(folder: &Path) -> String {
 
 pub(super) fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
     if loaded.mesh.topology_hash() != twin.header().topology_hash {
-        let problem = format!(
-            "its mesh ({} vertices) is not the twin's ({} vertices)",
-            loaded.mesh.vertex_count(),
-            twin.vertex_count()
-        );
-        return Err(JobError::unusable(folder, problem));
+        let want = (twin.vertex_count(), twin.header().topology_hash);
+        return Err(JobError::other_topology(folder, &loaded.mesh, "the twin's", want));
     }
     if loaded.header.controls != twin.header().controls {
         return Err(JobError::unusable(folder, "its controls are not those that the twin knows"));

@@ -77,7 +77,13 @@ fn twins(config: &EvalFaceConfig, twin: &FaceTwin) -> Result<Vec<Method>, JobErr
         }
         let other = open_face_twin(path)?;
         if other.header().topology_hash != twin.header().topology_hash {
-            return Err(JobError::unusable(path, "is a twin of another mesh"));
+            let want = (twin.vertex_count(), twin.header().topology_hash);
+            return Err(JobError::other_topology(
+                path,
+                &other.parts().mesh,
+                "that of the weighed twin",
+                want,
+            ));
         }
         if other.header().controls != twin.header().controls {
             return Err(JobError::unusable(path, "knows other controls"));
@@ -92,9 +98,10 @@ fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
     if config.train.is_none() {
         return match config.baselines.first() {
             None => Ok(Vec::new()),
-            Some(name) => {
-                Err(JobError::setting("baseline", format!("'{name}' is fitted to a training set: name it")))
-            }
+            Some(name) => Err(JobError::setting(
+                "baseline",
+                format!("'{name}' is fitted to training poses; name their dataset with --train"),
+            )),
         };
     }
     if config.baselines.is_empty() {
@@ -102,8 +109,11 @@ fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
     }
     let bones = |name: &String| {
         let number = name.strip_prefix("lbs").and_then(|bones| bones.parse::<usize>().ok());
-        let unknown =
-            || JobError::setting("baseline", format!("'{name}' is not 'lbs' and a number of bones"));
+        let unknown = || {
+            let most = DecompositionSettings::MAX_BONES;
+            let problem = format!("a face has lbs and a number of bones, 'lbs1' to 'lbs{most}'");
+            JobError::setting(format!("baseline '{name}'"), problem)
+        };
         number.filter(|bones| (1..=DecompositionSettings::MAX_BONES).contains(bones)).ok_or_else(unknown)
     };
     config.baselines.iter().map(bones).collect()

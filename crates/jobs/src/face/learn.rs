@@ -86,7 +86,7 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     config.settings.check().map_err(|error| JobError::setting("learn face", error))?;
     if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
-        return Err(JobError::setting("minutes", format!("{minutes} is not a length of time")));
+        return Err(JobError::setting("minutes", format!("{minutes} minutes; more than 0 is wanted")));
     }
     config.device.check().map_err(|error| JobError::setting("learn face", error))?;
     if config.from.is_some() && (config.settings.dense || !config.settings.refine) {
@@ -276,14 +276,15 @@ impl Run<'_> {
     /// The twin whose coarse networks are kept.
     fn kept(&self, path: &Path, poses: &FacePoses<'_>) -> Result<FaceParts, JobError> {
         let parts = open_face_twin(path)?.parts().clone();
-        let problem = if parts.header.topology_hash != poses.mesh.topology_hash() {
-            "it is the twin of another mesh"
-        } else if parts.header.controls != *poses.specs {
-            "it has other controls than the dataset"
-        } else {
-            return Ok(parts);
-        };
-        Err(JobError::unusable(path, FaceLearnError::Kept { problem: problem.into() }))
+        if parts.header.topology_hash != poses.mesh.topology_hash() {
+            let want = (poses.mesh.vertex_count(), poses.mesh.topology_hash());
+            return Err(JobError::other_topology(path, &parts.mesh, "the dataset's", want));
+        }
+        if parts.header.controls != *poses.specs {
+            let problem = "it has other controls than the dataset".into();
+            return Err(JobError::unusable(path, FaceLearnError::Kept { problem }));
+        }
+        Ok(parts)
     }
 
     /// An error about the twin that is kept, not about the data.

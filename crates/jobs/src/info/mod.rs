@@ -13,6 +13,7 @@ use crate::watch::Remember;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use understudy_core::ControlSpec;
 use understudy_io::dataset::{DatasetError, DatasetReader, parse_manifest};
 use understudy_io::npz::NpzReader;
 use understudy_rigs::Rig;
@@ -84,6 +85,8 @@ pub struct DatasetFacts {
     pub complete: bool,
     /// Whether every chunk was read and its hash compared.
     pub verified: bool,
+    /// Control values outside their ranges, where every chunk was read.
+    pub outside_range: Option<usize>,
 }
 
 /// Looks at an input.
@@ -97,6 +100,12 @@ pub fn info(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobErr
 
 fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> {
     let path = Path::new(&config.input);
+    if config.verify && !path.is_dir() && extension(path) != "twin" {
+        return Err(JobError::setting(
+            "verify",
+            "is not used: only a dataset or a twin has hashes to compare",
+        ));
+    }
     if Names::contains(&config.input) {
         return open_rig(&config.input, watch);
     }
@@ -198,6 +207,7 @@ fn dataset(folder: &Path, verify: bool, watch: &dyn Watch) -> Result<InfoReport,
         chunks_present: (0..header.chunk_count()).filter(present).count(),
         complete,
         verified: false,
+        outside_range: None,
     };
     let mut report = InfoReport { kind: "dataset", ..InfoReport::default() };
     match DatasetReader::open(folder) {
@@ -206,7 +216,7 @@ fn dataset(folder: &Path, verify: bool, watch: &dyn Watch) -> Result<InfoReport,
             report.mesh = Some(MeshFacts::new(&rest.mesh));
             report.skeleton = rest.skeleton.as_ref().map(|s| SkeletonFacts::new(s, rest.weights.as_ref()));
             if verify {
-                check_chunks(&reader, watch)?;
+                facts.outside_range = Some(check_chunks(&reader, watch)?);
                 facts.verified = true;
             }
         }
@@ -219,16 +229,40 @@ fn dataset(folder: &Path, verify: bool, watch: &dyn Watch) -> Result<InfoReport,
     Ok(report)
 }
 
-fn check_chunks(reader: &DatasetReader, watch: &dyn Watch) -> Result<(), JobError> {
+/// Reads every chunk; gives the number of control values outside their ranges.
+fn check_chunks(reader: &DatasetReader, watch: &dyn Watch) -> Result<usize, JobError> {
     let chunks = reader.chunk_count();
+    let (mut outside, mut first) = (0, None);
     watch.event(Event::Started { what: "verifying", total: chunks as u64, unit: "chunks" });
     for chunk in 0..chunks {
-        reader.chunk(chunk)?;
+        let content = reader.chunk(chunk)?;
+        let start = reader.header().chunk_poses(chunk).start;
+        for pose in 0..content.len() {
+            let controls = content.controls_of(pose);
+            for (spec, value) in reader.header().controls.iter().zip(controls.0) {
+                // What rounding does at an end of a range is not worth a word.
+                let slack = 1e-5 * (spec.high - spec.low);
+                if !(spec.low - slack..=spec.high + slack).contains(&value) {
+                    outside += 1;
+                    first.get_or_insert_with(|| {
+                        let ControlSpec { name, low, high, .. } = spec;
+                        format!("pose {}: '{name}' is {value}, its range {low} to {high}", start + pose)
+                    });
+                }
+            }
+        }
         watch.event(Event::Step { done: chunk as u64 + 1 });
         if watch.should_stop() {
             return Err(JobError::Stopped);
         }
     }
     watch.event(Event::Finished);
-    Ok(())
+    if let Some(first) = first {
+        let message = match outside {
+            1 => format!("1 control value lies outside its range: {first}"),
+            many => format!("{many} control values lie outside their ranges; the first is {first}"),
+        };
+        watch.event(Event::Warning { message: &message });
+    }
+    Ok(outside)
 }

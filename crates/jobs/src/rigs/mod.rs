@@ -110,8 +110,18 @@ pub(crate) fn not_a_file(path: &Path, wanted: &str) -> JobError {
     if path.exists() {
         return JobError::unusable(path, format!("cannot be used here; {wanted} is wanted"));
     }
-    let known = [Names::EMBEDDED, Names::REAL].concat().join(", ");
-    JobError::unusable(path, format!("is neither a rig ({known}) nor a file that exists"))
+    let known = [Names::EMBEDDED, Names::REAL].concat();
+    let mut problem = format!("there is no such file, and no character of that name ({})", known.join(", "));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(close) =
+        crate::names::closest(&name, known.into_iter().chain(files.iter().map(String::as_str)))
+    {
+        problem += &format!("; did you mean '{close}'?");
+    }
+    JobError::unusable(path, problem)
 }
 
 /// Says what a reader converted, skipped or mended.

@@ -4,7 +4,7 @@
 use super::data::{Loaded, open_twin};
 use super::eval_page;
 use crate::outputs::check_folder;
-use crate::{Event, JobError, Watch, threads};
+use crate::{Event, JobError, Watch, names, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -114,8 +114,7 @@ pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobErr
     }
     for name in &config.baselines {
         if !BASELINES.contains(&name.as_str()) {
-            let known = BASELINES.join(", ");
-            return Err(JobError::setting("baseline", format!("'{name}' is none of {known}")));
+            return Err(names::unknown("baseline", name, "a body", BASELINES));
         }
     }
     let mut sets = Vec::new();
@@ -155,12 +154,8 @@ fn set_name(folder: &Path) -> String {
 /// Whether a dataset has the mesh of the twin.
 pub(super) fn check_fits(twin: &BodyTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
     if loaded.mesh.topology_hash() != twin.header().topology_hash {
-        let problem = format!(
-            "its mesh ({} vertices) is not the one that the twin was learned from ({} vertices)",
-            loaded.mesh.vertex_count(),
-            twin.vertex_count()
-        );
-        return Err(JobError::unusable(folder, problem));
+        let want = (twin.vertex_count(), twin.header().topology_hash);
+        return Err(JobError::other_topology(folder, &loaded.mesh, "the twin's", want));
     }
     Ok(())
 }

@@ -122,7 +122,10 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
     let inputs = std::iter::once(config.twin.as_path()).chain(config.train.as_deref()).chain(clips);
     check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     if !(config.rate.is_finite() && config.rate > 0.0) {
-        return Err(JobError::setting("rate", format!("{} frames a second", config.rate)));
+        return Err(JobError::setting(
+            "rate",
+            format!("{} frames per second; more than 0 is wanted", config.rate),
+        ));
     }
     let pool = threads::pool(config.threads)?;
     let twin = open_twin(&config.twin)?;

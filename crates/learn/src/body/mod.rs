@@ -26,12 +26,14 @@ use understudy_rigs::RigError;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum LearnError {
     /// A setting that makes no sense.
-    #[error("the {what} is {value}")]
+    #[error("the {what} is {value}; {want} is wanted")]
     Setting {
         /// Which.
         what: &'static str,
         /// Its value.
         value: f64,
+        /// What it should be: `more than 0`.
+        want: &'static str,
     },
     /// Arrays that do not fit.
     #[error("{what}: {got} entries, {want} expected")]

@@ -78,27 +78,29 @@ impl Default for BodySettings {
 impl BodySettings {
     /// Every number makes sense.
     pub fn check(&self) -> Result<(), LearnError> {
-        let setting =
-            |what, value, fine| if fine { Ok(()) } else { Err(LearnError::Setting { what, value }) };
+        let setting = |what, value, want, fine| match fine {
+            true => Ok(()),
+            false => Err(LearnError::Setting { what, value, want }),
+        };
         // What else is derived from it, so it is asked first.
         if let Some(target) = self.target {
-            setting("target", target, target.is_finite() && target > 0.0)?;
+            setting("target", target, "more than 0", target.is_finite() && target > 0.0)?;
         }
         let tau = self.assignment_tolerance;
-        setting("assignment tolerance", tau, tau.is_finite() && tau >= 1.0)?;
+        setting("assignment tolerance", tau, "1 or more", tau.is_finite() && tau >= 1.0)?;
         let error = self.component_error;
-        setting("component error", error, error.is_finite() && error > 0.0)?;
-        setting("trim", self.trim, (0.0..=1.0).contains(&self.trim))?;
+        setting("component error", error, "more than 0", error.is_finite() && error > 0.0)?;
+        setting("trim", self.trim, "0 to 1", (0.0..=1.0).contains(&self.trim))?;
         let weight = f64::from(self.seam_weight);
-        setting("weight of seams", weight, (1.0..=1000.0).contains(&weight))?;
+        setting("weight of seams", weight, "1 to 1000", (1.0..=1000.0).contains(&weight))?;
         let narrowest = self.widths.iter().min().copied().unwrap_or(0);
-        setting("width", narrowest as f64, narrowest > 0)?;
-        setting("number of epochs", self.train.epochs as f64, self.train.epochs > 0)?;
+        setting("width", narrowest as f64, "1 or more", narrowest > 0)?;
+        setting("number of epochs", self.train.epochs as f64, "1 or more", self.train.epochs > 0)?;
         let rate = f64::from(self.train.rate);
-        setting("learning rate", rate, rate.is_finite() && rate > 0.0)?;
-        setting("batch", self.train.batch as f64, self.train.batch > 0)?;
+        setting("learning rate", rate, "more than 0", rate.is_finite() && rate > 0.0)?;
+        setting("batch", self.train.batch as f64, "1 or more", self.train.batch > 0)?;
         let held = f64::from(self.train.validation);
-        setting("validation share", held, (0.0..=0.5).contains(&held))
+        setting("validation share", held, "0 to 0.5", (0.0..=0.5).contains(&held))
     }
 }
 

@@ -26,12 +26,14 @@ use understudy_core::{Affine3A, SkinWeights, Vec3};
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum DecompositionError {
     /// A setting that makes no sense.
-    #[error("the {what} is {value}")]
+    #[error("the {what} is {value}; {want} is wanted")]
     Setting {
         /// Which.
         what: &'static str,
         /// Its value.
         value: f64,
+        /// What it should be: `more than 0`.
+        want: &'static str,
     },
     /// Nothing to work on.
     #[error("{what}: {got}, at least {want} needed")]
@@ -89,18 +91,20 @@ impl DecompositionSettings {
 
     /// Whether the numbers make sense.
     pub fn check(&self) -> Result<(), DecompositionError> {
-        let bad = |what, value: usize| Err(DecompositionError::Setting { what, value: value as f64 });
+        let bad =
+            |what, value: usize, want| Err(DecompositionError::Setting { what, value: value as f64, want });
         if !(1..=Self::MAX_BONES).contains(&self.bones) {
-            return bad("number of bones", self.bones);
+            return bad("number of bones", self.bones, "1 to 1024");
         }
         if self.influences == 0 {
-            return bad("number of influences", 0);
+            return bad("number of influences", 0, "1 or more");
         }
         if self.iterations == 0 {
-            return bad("number of iterations", 0);
+            return bad("number of iterations", 0, "1 or more");
         }
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
-            return Err(DecompositionError::Setting { what: "tolerance", value: self.tolerance });
+            let (what, want) = ("tolerance", "0 or more");
+            return Err(DecompositionError::Setting { what, value: self.tolerance, want });
         }
         Ok(())
     }

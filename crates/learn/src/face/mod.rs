@@ -45,12 +45,14 @@ use understudy_rigs::probe::ProbeError;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FaceLearnError {
     /// A setting that makes no sense.
-    #[error("the {what} is {value}")]
+    #[error("the {what} is {value}; {want} is wanted")]
     Setting {
         /// Which.
         what: &'static str,
         /// Its value.
         value: f64,
+        /// What it should be: `more than 0`.
+        want: &'static str,
     },
     /// Arrays that do not fit.
     #[error("{what}: {got} entries, {want} expected")]
@@ -298,20 +300,27 @@ impl Default for FaceSettings {
 impl FaceSettings {
     /// Every number makes sense.
     pub fn check(&self) -> Result<(), FaceLearnError> {
-        let setting =
-            |what, value, fine| if fine { Ok(()) } else { Err(FaceLearnError::Setting { what, value }) };
+        let setting = |what, value, want, fine| match fine {
+            true => Ok(()),
+            false => Err(FaceLearnError::Setting { what, value, want }),
+        };
         for alpha in [self.normal_weight, self.refinement_normal_weight].map(f64::from) {
-            setting("weight of normals", alpha, alpha.is_finite() && alpha >= 0.0)?;
+            setting("weight of normals", alpha, "0 or more", alpha.is_finite() && alpha >= 0.0)?;
         }
-        setting("batch", self.batch as f64, (1..=1024).contains(&self.batch))?;
-        setting("width", self.hidden as f64, (1..=4096).contains(&self.hidden))?;
-        setting("number of common numbers", self.common as f64, self.common <= 64)?;
-        setting("number of bins", self.bins as f64, self.bins > 0)?;
-        setting("number of landmarks", self.landmarks as f64, self.landmarks > 0)?;
-        setting("rigid tolerance", self.rigid_mm, self.rigid_mm.is_finite() && self.rigid_mm >= 0.0)?;
-        setting("number of followed vertices", self.follows as f64, self.follows >= 3)?;
+        setting("batch", self.batch as f64, "1 to 1024", (1..=1024).contains(&self.batch))?;
+        setting("width", self.hidden as f64, "1 to 4096", (1..=4096).contains(&self.hidden))?;
+        setting("number of shared features", self.common as f64, "0 to 64", self.common <= 64)?;
+        setting("number of bins", self.bins as f64, "1 or more", self.bins > 0)?;
+        setting("number of landmarks", self.landmarks as f64, "1 or more", self.landmarks > 0)?;
+        setting(
+            "rigid tolerance",
+            self.rigid_mm,
+            "0 or more",
+            self.rigid_mm.is_finite() && self.rigid_mm >= 0.0,
+        )?;
+        setting("number of followed vertices", self.follows as f64, "3 or more", self.follows >= 3)?;
         let held = f64::from(self.validation);
-        setting("validation share", held, (0.0..=0.5).contains(&held))?;
+        setting("validation share", held, "0 to 0.5", (0.0..=0.5).contains(&held))?;
         if self.normals && (self.dense || !self.untied) {
             return Err(FaceLearnError::NoFeatures);
         }

@@ -51,16 +51,18 @@ impl Schedule {
 
     /// Every number makes sense.
     pub fn check(&self) -> Result<(), FaceLearnError> {
-        let setting =
-            |what, value, fine| if fine { Ok(()) } else { Err(FaceLearnError::Setting { what, value }) };
+        let setting = |what, value, want, fine| match fine {
+            true => Ok(()),
+            false => Err(FaceLearnError::Setting { what, value, want }),
+        };
         for rate in &self.rates {
-            setting("learning rate", f64::from(*rate), rate.is_finite() && *rate > 0.0)?;
+            setting("learning rate", f64::from(*rate), "more than 0", rate.is_finite() && *rate > 0.0)?;
         }
         let same = self.rates.len() == self.caps.len() && !self.rates.is_empty();
-        setting("number of caps", self.caps.len() as f64, same)?;
-        setting("interval of checks", self.check_every as f64, self.check_every > 0)?;
-        setting("patience", self.patience as f64, self.patience > 0)?;
-        setting("gain", self.gain, self.gain.is_finite() && self.gain >= 0.0)
+        setting("number of caps", self.caps.len() as f64, "one per learning rate", same)?;
+        setting("interval of checks", self.check_every as f64, "1 or more", self.check_every > 0)?;
+        setting("patience", self.patience as f64, "1 or more", self.patience > 0)?;
+        setting("gain", self.gain, "0 or more", self.gain.is_finite() && self.gain >= 0.0)
     }
 }
 

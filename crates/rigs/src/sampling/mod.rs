@@ -26,19 +26,22 @@ pub enum SamplingError {
     },
     /// Clips or a share of them are named, but random values do not look at clips.
     #[error(
-        "clips or a share of them are named, but the method '{method}' draws values at random; take 'noise' or 'clips'"
+        "clips, a share of them or a frame rate are given, but the method '{method}' uses no clips; leave the method \
+         out, or choose 'noise'"
     )]
     ClipsUnused {
         /// The method.
         method: Method,
     },
     /// A number that makes no sense.
-    #[error("the {what} is {value}")]
+    #[error("the {what} is {value}; {want} is wanted")]
     BadNumber {
         /// Which number.
         what: &'static str,
         /// Its value.
         value: f32,
+        /// What it should be: `more than 0`.
+        want: &'static str,
     },
     /// A clip that does not fit the rig.
     #[error(transparent)]
@@ -153,28 +156,30 @@ impl SamplingConfig {
                 return Err(SamplingError::UnknownClip { name: name.clone(), known: known() });
             }
         }
+        let bad = |what, value, want| Err(SamplingError::BadNumber { what, value, want });
         for (what, value) in [("frame rate", self.rate), ("smallest noise factor", self.noise_low)] {
             if !(value.is_finite() && value > 0.0) {
-                return Err(SamplingError::BadNumber { what, value });
+                return bad(what, value, "more than 0");
             }
         }
         let fits = if self.held_out { self.hold_out > 0.0 } else { self.hold_out >= 0.0 };
         if !(fits && self.hold_out <= 0.5) {
-            return Err(SamplingError::BadNumber { what: "share that is held out", value: self.hold_out });
+            let want = if self.held_out { "more than 0, at most 0.5," } else { "0 to 0.5" };
+            return bad("share that is held out", self.hold_out, want);
         }
         if !(self.noise_high.is_finite() && self.noise_high > self.noise_low) {
-            return Err(SamplingError::BadNumber { what: "largest noise factor", value: self.noise_high });
+            return bad("largest noise factor", self.noise_high, "more than the smallest");
         }
         if !(0.0..=1.0).contains(&self.mix) {
-            return Err(SamplingError::BadNumber { what: "share of mixed poses", value: self.mix });
+            return bad("share of mixed poses", self.mix, "0 to 1");
         }
         if !(0.0..=0.5).contains(&self.stray) {
-            return Err(SamplingError::BadNumber { what: "share of stray controls", value: self.stray });
+            return bad("share of stray controls", self.stray, "0 to 0.5");
         }
         let mut sampled = Vec::new();
         match self.method {
             Method::Gaussian | Method::Uniform | Method::Sparse
-                if !self.clips.is_empty() || self.hold_out > 0.0 =>
+                if !self.clips.is_empty() || !self.exclude.is_empty() || self.hold_out > 0.0 =>
             {
                 return Err(SamplingError::ClipsUnused { method: self.method });
             }
