@@ -174,6 +174,7 @@ fn a_face_twin_from_end_to_end() {
         baselines: vec!["lbs4".into()],
         report: Some(folder.join("report")),
         command: "understudy eval".into(),
+        ..EvalFaceConfig::default()
     };
     let figures = eval_face(&weigh, &Silent).expect("the twin is weighed");
     assert_eq!(figures.methods.keys().collect::<Vec<_>>(), ["coarse", "dense", "lbs4", "twin"]);
