@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask check | test | miri | demo | bench`. Each runs the same way on a
+//! The project's own tasks: `cargo xtask check | test | cross | miri | demo | bench`. Each runs the same way on a
 //! developer's machine and in CI. Start at `main`; the checks live in files of their own.
 
 // A task runner talks to a terminal.
@@ -7,6 +7,7 @@
 mod bench;
 mod bench_face;
 mod check;
+mod cross;
 mod layers;
 mod markdown;
 mod memory;
@@ -20,6 +21,7 @@ cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
+  cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
@@ -37,6 +39,7 @@ fn main() -> Result<()> {
             ensure_node()?;
             cargo(&[&["test", "--workspace"], &rest[..]].concat())
         }
+        Some("cross") => cross::run_all(&rest),
         Some("miri") => memory::run(&rest),
         Some("demo") => {
             cargo(&[&["run", "--release", "--package", "understudy", "--", "demo"], &rest[..]].concat())

@@ -29,7 +29,13 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Runs cargo.
 pub fn cargo(arguments: &[&str]) -> Result<()> {
-    run(Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into())).args(arguments))
+    cargo_with(arguments, &[])
+}
+
+/// Runs cargo with more variables in its environment.
+pub fn cargo_with(arguments: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    run(command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value))))
 }
 
 /// Builds and gives the program that cargo made last; `arguments` begin with `build` or `test --no-run`.
@@ -81,7 +87,8 @@ pub fn answer(words: &[&str]) -> Result<String> {
     String::from_utf8(output.stdout).context("the answer is not text")
 }
 
-fn exists(program: &str) -> bool {
+/// Whether a program can be started.
+pub fn exists(program: &str) -> bool {
     let probe = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     probe.is_ok_and(|status| status.success())
 }
@@ -98,8 +105,19 @@ pub fn ensure_node() -> Result<()> {
         );
         return Ok(());
     }
+    ensure_packages(&["nodejs", "npm"])
+}
+
+/// Installs Debian packages; nothing where none is named.
+pub fn ensure_packages(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !exists("apt-get") {
+        bail!("this is no Debian machine: install {} by hand", packages.join(", "));
+    }
     let sudo = if exists("sudo") { vec!["sudo"] } else { vec![] };
-    for arguments in [&["apt-get", "update"][..], &["apt-get", "install", "-y", "nodejs", "npm"]] {
+    for arguments in [&["apt-get", "update"][..], &[&["apt-get", "install", "-y"], packages].concat()] {
         let words = [&sudo[..], arguments].concat();
         run(Command::new(words[0]).args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))?;
     }

@@ -51,8 +51,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Workers {
-    /// `threads` in all, the caller included; 0 counts as 1.
+    /// `threads` in all, the caller included; 0 counts as 1, and so does any number where the platform has no threads
+    /// (WebAssembly as most pages load it).
     pub fn new(threads: usize) -> std::io::Result<Self> {
+        let single = cfg!(all(target_family = "wasm", not(target_feature = "atomics")));
+        let threads = if single { 1 } else { threads };
         let board = Board { round: 0, job: None, tasks: 0, stop: false };
         let shared = Arc::new(Shared {
             board: Mutex::new(board),
