@@ -6,9 +6,10 @@ use crate::arguments::{
 };
 use crate::face_commands::run_transfer;
 use crate::info_text::describe;
+use crate::interrupt::typed;
 use crate::invert_commands::{run_bench_inverse, run_invert};
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
-use crate::progress::watched;
+use crate::progress::{watched, watched_keeping};
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
 use anyhow::Result;
 use clap::CommandFactory as _;
@@ -98,7 +99,8 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         ("--mix", arguments.mix.is_some() && !by_noise, &of_noise),
         ("--stray", arguments.stray.is_some() && !by_noise, &of_noise),
     ])?;
-    let report = watched(|progress| sample(&config, progress))?;
+    let report =
+        watched_keeping("finished chunks are", &config.output, |progress| sample(&config, progress))?;
     output::print(json, &report, |report| {
         let resumed = match report.resumed_from {
             0 => String::new(),
@@ -199,9 +201,9 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
         face_steps: defaults.face_steps,
         size: defaults.size,
         threads: arguments.threads.unwrap_or(defaults.threads),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: typed(),
     };
-    let report = watched(|progress| demo(&config, progress))?;
+    let report = watched_keeping("what is finished is", &config.output, |progress| demo(&config, progress))?;
     output::print(json, &report, |report| {
         let mut lines = Vec::new();
         for (set, methods) in &report.eval.sets {

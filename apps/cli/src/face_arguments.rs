@@ -15,13 +15,15 @@ pub struct LearnFaceArguments {
     /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
     #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight", "no_frame", "no_bodies"])]
     pub from: Option<PathBuf>,
-    /// About how long training may take: numbers of steps are chosen by a measured pace.
+    /// How long learning may take, minutes; it ends sooner when nothing is gained any more. More time buys more
+    /// accuracy [default: 20; no limit where numbers of steps are given].
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub minutes: Option<f64>,
-    /// Most steps of the coarse networks, over all learning rates [default: 190000].
+    /// Most steps of the coarse networks, over all learning rates: with numbers of steps in place of minutes the same
+    /// seed gives the same twin on every machine.
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     pub coarse_steps: Option<usize>,
-    /// Most steps of the refinement networks, over all learning rates [default: 120000].
+    /// Most steps of the refinement networks, over all learning rates.
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     pub refinement_steps: Option<usize>,
     /// Poses a training step.
@@ -69,7 +71,7 @@ pub struct LearnFaceArguments {
     /// Let maps carry normals as well: an engine then needs no faces to shade.
     #[arg(long)]
     pub normals: bool,
-    /// Same seed, same twin.
+    /// Same seed and numbers of steps, same twin.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Keep weights in 32 bits instead of 16.

@@ -2,12 +2,13 @@
 //! serves all kinds of twins comes here from `twin_commands` when the file is a face.
 
 use crate::face_arguments::{DeviceArgument, LearnFaceArguments, TransferArguments};
+use crate::interrupt::typed;
 use crate::output::{self, bytes, count, table, thousands};
-use crate::progress::watched;
+use crate::pace::duration_text;
+use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
 use crate::twin_commands::half_weights;
 use anyhow::Result;
-use understudy_jobs::JobError;
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
@@ -16,14 +17,19 @@ use understudy_jobs::face::learn::{Device, LearnFaceConfig, LearnFaceReport, Sta
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest};
 use understudy_jobs::twin::export::ExportConfig;
+use understudy_jobs::{JobError, checkpoint_folder};
+
+/// How long `learn face` may take by itself: enough for a good twin on two cores.
+const MINUTES: f64 = 20.0;
 
 /// `learn face`.
 pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
+    let by_steps = arguments.coarse_steps.is_some() || arguments.refinement_steps.is_some();
     let mut config = LearnFaceConfig {
         data: arguments.data,
         output: arguments.output,
         from: arguments.from,
-        minutes: arguments.minutes,
+        minutes: arguments.minutes.or((!by_steps).then_some(MINUTES)),
         half: !arguments.full_precision,
         ..LearnFaceConfig::default()
     };
@@ -62,7 +68,8 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
             *schedule = schedule.clone().with_total(steps);
         }
     }
-    let report = watched(|progress| learn_face(&config, progress))?;
+    let parts = checkpoint_folder(&config.output);
+    let report = watched_keeping("the training so far is", &parts, |progress| learn_face(&config, progress))?;
     output::print(json, &report, learn_text)
 }
 
@@ -97,7 +104,17 @@ fn learn_text(report: &LearnFaceReport) -> String {
     let bodies = report.segments.iter().filter(|s| s.kind == SegmentKind::Body).count();
     let motions = count(bodies, "rigid motion");
     let rigid = format!("{motions} by themselves, {} with others", count(rigid, "rigid segment"));
-    lines.push(format!("{rigid} · {:.0} s", report.seconds));
+    lines.push(format!("{rigid} · {}", duration_text(report.seconds)));
+    lines.push(match (report.converged, report.minutes) {
+        (true, _) => "nothing was gained any more: more poses would help, more time would not".into(),
+        (false, Some(minutes)) => format!(
+            "the time was up before all was gained: --minutes {:.0} would make it more accurate",
+            (3.0 * minutes).max(1.0)
+        ),
+        (false, None) => {
+            "the steps were up before all was gained: more of them would make it more accurate".into()
+        }
+    });
     lines.join("\n")
 }
 
@@ -110,7 +127,7 @@ pub fn run_eval_face(json: bool, arguments: EvalArguments) -> Result<()> {
         train: arguments.train,
         baselines: arguments.baselines,
         report: arguments.report,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: typed(),
         ..EvalFaceConfig::default()
     };
     config.threads = arguments.threads.unwrap_or(config.threads);

@@ -1,5 +1,6 @@
 //! The commands of the inverse rig: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::interrupt::typed;
 use crate::invert_arguments::{
     BenchInverseArguments, InvertArguments, InvertLayout, InvertMethod, InvertOrder,
 };
@@ -142,13 +143,6 @@ fn order(order: InvertOrder) -> Order {
         InvertOrder::GaussSouthwell => Order::GaussSouthwell,
         InvertOrder::MaximumImprovement => Order::MaximumImprovement,
     }
-}
-
-/// The command as it was typed, with the program's own name.
-fn typed() -> String {
-    let quote = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
-    let words: Vec<String> = std::env::args().skip(1).map(quote).collect();
-    format!("understudy {}", words.join(" "))
 }
 
 fn describe(report: &InvertReport) -> String {

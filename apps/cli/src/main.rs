@@ -8,9 +8,11 @@ mod decompose_commands;
 mod face_arguments;
 mod face_commands;
 mod info_text;
+mod interrupt;
 mod invert_arguments;
 mod invert_commands;
 mod output;
+mod pace;
 mod progress;
 mod twin_arguments;
 mod twin_commands;
@@ -34,10 +36,14 @@ fn main() -> ExitCode {
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let job = error.downcast_ref::<JobError>();
+            if matches!(job, Some(JobError::Stopped)) {
+                complain(&interrupt::farewell());
+                return ExitCode::from(FAILED);
+            }
             // A message holds its cause already: printing the chain would say everything twice.
             complain(&format!("error: {error}"));
-            let bad_input = error.downcast_ref::<JobError>().is_some_and(JobError::is_bad_input);
-            ExitCode::from(if bad_input { BAD_INPUT } else { FAILED })
+            ExitCode::from(if job.is_some_and(JobError::is_bad_input) { BAD_INPUT } else { FAILED })
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::decompose_commands::run_learn_lbs;
 use crate::face_commands::{run_bench_face, run_eval_face, run_export_face, run_learn_face};
+use crate::interrupt::typed;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
-use crate::progress::{Progress, watched};
+use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{
     BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, FrameArgument, LearnBodyArguments,
     LearnCommand,
 };
 use anyhow::Result;
+use understudy_jobs::checkpoint_folder;
 use understudy_jobs::face::is_face_twin;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
@@ -57,7 +59,9 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
         config.settings.border_rings = rings as usize;
     }
     config.settings.seam_weight = arguments.seam_weight.unwrap_or(config.settings.seam_weight);
-    let report = learn_body(&config, &Progress::new())?;
+    let parts = checkpoint_folder(&config.output);
+    let report =
+        watched_keeping("networks that are trained are", &parts, |progress| learn_body(&config, progress))?;
     output::print(json, &report, |report| {
         format!(
             "{}: a twin of {} from {} poses\n{} ({} taken over), {} · validation error {:.4} cm · {:.0} s",
@@ -89,7 +93,7 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
         train: arguments.train,
         baselines: arguments.baselines,
         report: arguments.report,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: typed(),
         ..EvalConfig::default()
     };
     config.threads = arguments.threads.unwrap_or(config.threads);
@@ -142,7 +146,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
     }
     let BenchTwinArguments { twin, rounds, peers, training } = arguments;
     let config = BenchTwinConfig { twin, rounds, peers, training };
-    let report = bench_twin(&config, &Progress::new())?;
+    let report = watched(|progress| bench_twin(&config, progress))?;
     output::print(json, &report, |report| {
         let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
         let ratio =

@@ -125,3 +125,34 @@ fn progress_stays_out_of_a_pipe() {
     let out = String::from_utf8(done.stdout).expect("text");
     assert!(out.contains("50 poses"), "{out}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_says_what_was_kept_and_how_to_go_on() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let rig = TinyGltf::default().write(folder.path(), "tiny");
+    let output = folder.path().join("data");
+    let arguments = ["sample", text(&rig), "-o", text(&output), "--poses", "1000000", "--chunk", "10"];
+    let mut command = understudy(&arguments);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("the program starts");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while chunks(&output) < 5 {
+        assert!(Instant::now() < deadline, "no chunk was written in two minutes");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill is there").success());
+    let done = child.wait_with_output().expect("it ends");
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8(done.stderr).expect("text");
+    let last = said.lines().last().expect("a last word");
+    for part in [
+        "stopped after ",
+        " of 1,000,000 poses; finished chunks are kept in ",
+        &format!("; go on with: understudy {}", arguments.join(" ")),
+    ] {
+        assert!(last.contains(part), "{said}");
+    }
+    refuse(&["info", text(&output), "--verify"]);
+    assert_eq!(json(&["info", text(&output)])["dataset"]["complete"], false);
+}

@@ -9,6 +9,13 @@ pub(crate) fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
+/// Where a run that learns a twin keeps what is done until the twin is whole: beside it.
+pub fn checkpoint_folder(output: &Path) -> PathBuf {
+    let mut name = output.file_name().unwrap_or_default().to_owned();
+    name.push(".parts");
+    output.with_file_name(name)
+}
+
 /// Fails unless a file could be written there without harm to what the command reads: inputs are files, or
 /// folders whose files are read (a dataset, meshes). Creates nothing.
 pub(crate) fn check_file(path: &Path, inputs: &[&Path]) -> Result<(), JobError> {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 /// What a job says while it works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event<'a> {
     /// A piece of work begins.
     Started {
@@ -24,6 +24,11 @@ pub enum Event<'a> {
     Status {
         /// One short line.
         message: &'a str,
+    },
+    /// How long the whole command will still take, where the job knows better than its pace tells.
+    TimeLeft {
+        /// From now.
+        seconds: f64,
     },
     /// Something worth knowing: a unit that was converted, a part that was skipped.
     Note {

@@ -400,3 +400,20 @@ fn finite(path: &Path) {
         assert!(out.iter().all(|v| v.is_finite()));
     }
 }
+
+#[test]
+fn time_is_kept_across_interruptions() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = folder.path();
+    record(&folder.join("train"), &mesh(), 240, 1);
+    let mut timed = config(folder, "timed.twin", 2);
+    timed.minutes = Some(0.2);
+    for schedule in [&mut timed.settings.coarse, &mut timed.settings.refinement] {
+        schedule.patience = usize::MAX;
+    }
+    let stopped = learn_face(&timed, &StopAfter(AtomicUsize::new(0), 200));
+    assert!(matches!(stopped, Err(JobError::Stopped)));
+    let report = learn_face(&timed, &Silent).expect("goes on");
+    assert!((0.8 * 12.0..=1.2 * 12.0).contains(&report.seconds), "{} s of 12 s", report.seconds);
+    assert!(!report.converged && report.coarse.steps > 200, "{:?}", report.coarse);
+}

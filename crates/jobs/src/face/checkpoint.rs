@@ -2,6 +2,7 @@
 //! stopped, to the same bytes.
 
 use crate::JobError;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_io::tensors::{TensorWriter, Tensors};
 use understudy_io::{Dim, ReadError, read_bytes};
@@ -15,15 +16,29 @@ pub(crate) struct Checkpoints {
     key: String,
 }
 
+/// Where a stage stood when it was kept.
+pub(crate) struct Standing {
+    pub progress: Progress,
+    pub schedule: Schedule,
+    pub clock: Option<Clock>,
+}
+
+/// Time of a run that has a limit, in seconds since it began; interruptions do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    /// Now.
+    pub now: f64,
+    /// When the stage ends.
+    pub end: f64,
+}
+
 /// Names of the four arrays of a network's state.
 const ARRAYS: [&str; 4] = ["parameters", "first", "second", "best"];
 
 impl Checkpoints {
     /// Beside the output.
     pub fn new(output: &Path, key: String) -> Self {
-        let mut name = output.file_name().unwrap_or_default().to_owned();
-        name.push(".parts");
-        Self { folder: output.with_file_name(name), key }
+        Self { folder: crate::checkpoint_folder(output), key }
     }
 
     fn path(&self, stage: &str) -> PathBuf {
@@ -37,12 +52,14 @@ impl Checkpoints {
         trainer: &dyn Train,
         progress: &Progress,
         schedule: &Schedule,
+        clock: Option<Clock>,
     ) -> Result<(), JobError> {
         let mut writer = TensorWriter::new();
         writer.metadata("key", self.key.clone());
         let json = |value: serde_json::Result<String>| value.unwrap_or_default();
         writer.metadata("progress", json(serde_json::to_string(progress)));
         writer.metadata("schedule", json(serde_json::to_string(schedule)));
+        writer.metadata("clock", json(serde_json::to_string(&clock)));
         for (net, arrays) in trainer.state().iter().enumerate() {
             for (name, array) in ARRAYS.iter().zip(arrays) {
                 writer.f32(&format!("{net}.{name}"), &[array.len()], array);
@@ -52,7 +69,7 @@ impl Checkpoints {
     }
 
     /// Takes a stage's state over; `None` where there is none, or another run's.
-    pub fn load(&self, stage: &str, trainer: &dyn Train) -> Result<Option<(Progress, Schedule)>, JobError> {
+    pub fn load(&self, stage: &str, trainer: &dyn Train) -> Result<Option<Standing>, JobError> {
         let path = self.path(stage);
         if !path.exists() {
             return Ok(None);
@@ -67,6 +84,7 @@ impl Checkpoints {
         let broken = |error: serde_json::Error| JobError::unusable(&path, error);
         let progress: Progress = serde_json::from_str(&text("progress")).map_err(broken)?;
         let schedule: Schedule = serde_json::from_str(&text("schedule")).map_err(broken)?;
+        let clock: Option<Clock> = serde_json::from_str(&text("clock")).map_err(broken)?;
         let mut state = Vec::new();
         while tensors.contains(&format!("{}.{}", state.len(), ARRAYS[0])) {
             let mut arrays: [Vec<f32>; 4] = Default::default();
@@ -76,7 +94,7 @@ impl Checkpoints {
             }
             state.push(arrays);
         }
-        Ok(trainer.set_state(&state).then_some((progress, schedule)))
+        Ok(trainer.set_state(&state).then_some(Standing { progress, schedule, clock }))
     }
 
     /// The twin is whole: nothing of this is needed any more.

@@ -1,11 +1,12 @@
 //! `learn face`: a twin of a face rig from a dataset (METHODS M2). Start at [`learn_face`].
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{Checkpoints, Clock, Standing};
 use super::data::{Loaded, open_face_twin};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use understudy_core::Vec3;
@@ -13,7 +14,7 @@ use understudy_core::mesh::Fnv;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
-use understudy_learn::face::schedule;
+use understudy_learn::face::schedule::{self, End, Next};
 use understudy_learn::face::train::{NetState, Train};
 use understudy_learn::face::trainer::{Problem, Trainer};
 use understudy_learn::face::{
@@ -39,8 +40,8 @@ pub struct LearnFaceConfig {
     pub output: PathBuf,
     /// A twin whose coarse networks, head and bodies are kept: only what refines them is learned.
     pub from: Option<PathBuf>,
-    /// About how long training may take, minutes: the numbers of steps are chosen by a measured pace. The
-    /// twin then depends on the machine.
+    /// How long learning may take, minutes, interruptions not counted; it ends sooner when nothing is gained any more.
+    /// The twin then depends on the machine. `None` for the schedule's own numbers of steps.
     pub minutes: Option<f64>,
     /// Weights in 16 bits; in 32 otherwise.
     pub half: bool,
@@ -68,7 +69,11 @@ impl Default for LearnFaceConfig {
 }
 
 /// Seconds between two checkpoints.
-const SAVE_EVERY: Duration = Duration::from_secs(60);
+const SAVE_EVERY: Duration = Duration::from_secs(15);
+/// Seconds between two lines in a log, which has no status line.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// Share of a given time that training may use: the rest is for measuring and writing the twin.
+const TRAINING_SHARE: f64 = 0.97;
 /// Share of the skull that a control moves if it moves the head.
 const HEAD_SHARE: f32 = 0.5;
 /// Poses by which it is measured what the coarse networks leave.
@@ -102,7 +107,9 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = live_rig(&rig_name, loaded.mesh.topology_hash(), watch);
     let poses = loaded.poses();
-    pool.install(|| Run { config, watch, start }.learn(&rig_name, poses, rig.as_deref()))
+    pool.install(|| {
+        Run { config, watch, start, earlier: AtomicU64::new(0) }.learn(&rig_name, poses, rig.as_deref())
+    })
 }
 
 /// The rig that the dataset was recorded from, where it can be opened and still has the same topology.
@@ -121,6 +128,8 @@ struct Run<'a> {
     config: &'a LearnFaceConfig,
     watch: &'a dyn Watch,
     start: Instant,
+    /// Milliseconds that interrupted runs took before this one.
+    earlier: AtomicU64,
 }
 
 impl Run<'_> {
@@ -203,6 +212,9 @@ impl Run<'_> {
         file::parse(&bytes).map_err(|error| JobError::Machine(error.to_string()))?;
         understudy_io::write_atomic(output, &bytes)?;
         checkpoints.remove();
+        let stages = [Some(&coarse_report), refinement_report.as_ref(), normals_report.as_ref()];
+        let ended = |stage: &StageReport| stage.rates.iter().all(|(_, end)| *end == End::Converged);
+        let converged = stages.into_iter().flatten().all(ended);
         Ok(LearnFaceReport {
             output: output.clone(),
             rig: rig_name.into(),
@@ -217,7 +229,9 @@ impl Run<'_> {
             normal_angles_deg: normal_angles,
             half_error_mm,
             bytes: bytes.len(),
-            seconds: self.start.elapsed().as_secs_f64(),
+            minutes: self.config.minutes,
+            converged,
+            seconds: self.elapsed(),
         })
     }
 
@@ -233,6 +247,7 @@ impl Run<'_> {
         let settings = &self.config.settings;
         let whole = if settings.normals { 1.0 - NORMALS_SHARE } else { 1.0 };
         let both = settings.refine && !settings.dense && kept.is_none();
+        // Each stage gets its share of the time that is left when it begins.
         let share = if both { whole * COARSE_SHARE } else { whole };
         let problem = plan.coarse_problem(poses, settings);
         let trainer = self.trainer(problem, plan.coarse.clone(), settings.seed)?;
@@ -262,10 +277,9 @@ impl Run<'_> {
                 problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
                 self.watch.event(Event::Finished);
                 drop(coarse);
-                let left = if both { whole - share } else { whole };
                 let trainer = self.trainer(problem, specs, settings.seed ^ REFINEMENT_SEED)?;
                 let (fine, report) =
-                    self.stage("refinement", plan, trainer, &settings.refinement, left, checkpoints)?;
+                    self.stage("refinement", plan, trainer, &settings.refinement, whole, checkpoints)?;
                 nets.extend(fine.parts());
                 refinement_report = Some(report);
             }
@@ -439,13 +453,23 @@ impl Run<'_> {
             .unwrap_or(Err(FaceLearnError::NoFeatures))
             .map_err(|error| self.error(error))?;
         let schedule = &settings.normal_channels;
-        let (trainer, report) =
-            self.stage("normals", plan, Box::new(trainer), schedule, NORMALS_SHARE, checkpoints)?;
+        let (trainer, report) = self.stage("normals", plan, Box::new(trainer), schedule, 1.0, checkpoints)?;
         normals::join(nets, &trainer.parts());
         Ok(report)
     }
 
-    /// Trains the networks of one stage, from a checkpoint where there is one.
+    /// Seconds that learning took so far, in all its runs.
+    fn elapsed(&self) -> f64 {
+        self.earlier.load(Ordering::Relaxed) as f64 / 1e3 + self.start.elapsed().as_secs_f64()
+    }
+
+    /// Seconds that learning may take in all.
+    fn limit(&self) -> Option<f64> {
+        self.config.minutes.map(|minutes| minutes * 60.0)
+    }
+
+    /// Trains the networks of one stage, from a checkpoint where there is one. `share` is what it gets of the time
+    /// that is left, where that is limited.
     fn stage<'p>(
         &self,
         name: &str,
@@ -460,23 +484,38 @@ impl Run<'_> {
         let networks = trainer.network_count();
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
-        if let Some((kept, own)) = checkpoints.load(name, &*trainer)? {
+        let mut end = None;
+        if let Some(Standing { progress: kept, schedule: own, clock }) = checkpoints.load(name, &*trainer)? {
             let message = format!("{name} networks go on after step {}", kept.steps);
             self.watch.event(Event::Note { message: &message });
             (progress, schedule) = (kept, own);
-        } else if let Some(minutes) = self.config.minutes {
-            let total = pace(&*trainer, plan, settings) * minutes * 60.0 * share;
-            schedule = schedule.with_total(total.max(1.0) as usize);
-            schedule.check_every = schedule.check_every.min(schedule.total() / 40 + 1);
+            if let Some(clock) = clock {
+                let missing = (clock.now - self.elapsed()).max(0.0) * 1e3;
+                self.earlier.fetch_add(missing as u64, Ordering::Relaxed);
+                end = Some(clock.end);
+            }
+        } else if let Some(limit) = self.limit() {
+            let pace = pace(&*trainer, plan, settings);
+            // What came before may have used up most of it: something must be learned all the same.
+            let left = (TRAINING_SHARE * limit - self.elapsed()).max(0.1 * limit);
+            let steps = (pace * left * share).max(1.0);
+            end = Some(self.elapsed() + left * share);
+            // The clock decides; caps are out of its way.
+            schedule = schedule.with_total((2.0 * steps) as usize);
+            schedule.check_every = schedule.check_every.min(steps as usize / 40 + 1);
         }
         let what = format!("training {name} networks");
-        self.watch.event(Event::Started { what: &what, total: schedule.total() as u64, unit: "steps" });
+        let total = if end.is_some() { schedule.total() / 2 } else { schedule.total() };
+        self.watch.event(Event::Started { what: &what, total: total as u64, unit: "steps" });
         let (begin, first) = (Instant::now(), progress.steps);
-        let (mut saved, mut spoken) = (Instant::now(), Instant::now());
+        let (mut saved, mut spoken, mut logged) = (Instant::now(), Instant::now(), Instant::now());
+        let mut rate_end = (usize::MAX, 0.0);
+        let clock = |end: Option<f64>| end.map(|end| Clock { now: self.elapsed(), end });
         let mut failed = None;
         let mut average = f64::NAN;
-        let done = |progress: &Progress| {
-            schedule.caps[..progress.rate].iter().sum::<usize>() + progress.steps_at_rate
+        let done = |progress: &Progress| match end {
+            Some(_) => progress.steps.min(total),
+            None => schedule.caps[..progress.rate].iter().sum::<usize>() + progress.steps_at_rate,
         };
         let outcome = schedule::run(
             &*trainer,
@@ -493,34 +532,47 @@ impl Run<'_> {
                 if speak || save {
                     spoken = Instant::now();
                     self.watch.event(Event::Step { done: done(progress) as u64 });
-                    let pace = (progress.steps - first) as f64 / begin.elapsed().as_secs_f64();
-                    let left = (schedule.total() - done(progress)) as f64 / pace / 60.0;
+                    if let Some(limit) = self.limit() {
+                        self.watch.event(Event::TimeLeft { seconds: (limit - self.elapsed()).max(0.0) });
+                    }
                     let message = format!(
-                        "rate {:e}, loss {average:.4}, validation {:.4}, {pace:.1} steps/s, at most {left:.0} min left",
+                        "learning rate {:e}, loss {average:.4}, validation {:.4}",
                         schedule.rates[progress.rate],
                         progress.best.min(99.0)
                     );
                     self.watch.event(Event::Status { message: &message });
-                    if save {
-                        // A log has no status line: once a minute it gets a line of its own.
+                    if logged.elapsed() > LOG_EVERY {
+                        logged = Instant::now();
                         let message = format!("step {}: {message}", progress.steps);
                         self.watch.event(Event::Note { message: &message });
+                    }
+                    if save {
                         saved = Instant::now();
-                        failed = checkpoints.save(name, &*trainer, progress, &schedule).err();
+                        failed = checkpoints.save(name, &*trainer, progress, &schedule, clock(end)).err();
                     }
                 }
-                failed.is_none() && !self.watch.should_stop()
+                if failed.is_some() || self.watch.should_stop() {
+                    return Next::Stop;
+                }
+                let Some(end) = end else { return Next::Step };
+                let now = self.elapsed();
+                if rate_end.0 != progress.rate {
+                    let caps = &schedule.caps[progress.rate..];
+                    let share = caps[0] as f64 / caps.iter().sum::<usize>() as f64;
+                    rate_end = (progress.rate, now + (end - now) * share);
+                }
+                if now >= rate_end.1 { Next::Rate } else { Next::Step }
             },
         );
         if let Some(error) = failed {
             return Err(error);
         }
         if outcome == Err(FaceLearnError::Stopped) {
-            checkpoints.save(name, &*trainer, &progress, &schedule)?;
+            checkpoints.save(name, &*trainer, &progress, &schedule, clock(end))?;
         }
         outcome.map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
-        checkpoints.save(name, &*trainer, &progress, &schedule)?;
+        checkpoints.save(name, &*trainer, &progress, &schedule, clock(end))?;
         let steps = (progress.steps - first) as f64;
         let report = StageReport {
             networks,

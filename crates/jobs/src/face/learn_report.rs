@@ -64,6 +64,10 @@ pub struct LearnFaceReport {
     pub half_error_mm: Option<[f64; 2]>,
     /// Size of the file.
     pub bytes: usize,
-    /// Duration of this run.
+    /// The limit of time, minutes, where there was one.
+    pub minutes: Option<f64>,
+    /// Whether all stages went on until nothing was gained any more.
+    pub converged: bool,
+    /// Duration, with that of interrupted runs where time was limited.
     pub seconds: f64,
 }

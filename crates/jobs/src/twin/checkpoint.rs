@@ -19,9 +19,7 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// Beside the output.
     pub fn new(output: &Path, key: String) -> Self {
-        let mut name = output.file_name().unwrap_or_default().to_owned();
-        name.push(".parts");
-        Self { folder: output.with_file_name(name), key }
+        Self { folder: crate::checkpoint_folder(output), key }
     }
 
     fn path(&self, group: usize) -> PathBuf {

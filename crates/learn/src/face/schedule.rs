@@ -102,9 +102,25 @@ impl Default for Progress {
     }
 }
 
-/// Trains to the end of the schedule. `watch(progress, loss)` is called after every step and may stop by
-/// answering `false`; what it was told then is where a later call goes on.
-pub fn run(
+/// What a listener wants after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The next step.
+    Step,
+    /// The next learning rate: this one's time is up.
+    Rate,
+    /// To stop; what it was told then is where a later call goes on.
+    Stop,
+}
+
+impl From<bool> for Next {
+    fn from(go_on: bool) -> Self {
+        if go_on { Self::Step } else { Self::Stop }
+    }
+}
+
+/// Trains to the end of the schedule. `watch(progress, loss)` is called after every step and says how to go on.
+pub fn run<N: Into<Next>>(
     trainer: &dyn Train,
     balance: &Balance,
     validation: &[usize],
@@ -112,13 +128,18 @@ pub fn run(
     batch: usize,
     seed: u64,
     progress: &mut Progress,
-    mut watch: impl FnMut(&Progress, f64) -> bool,
+    mut watch: impl FnMut(&Progress, f64) -> N,
 ) -> Result<(), FaceLearnError> {
     let mut poses = vec![0usize; batch];
+    let mut time_is_up = false;
     while progress.rate < schedule.rates.len() {
         let (rate, cap) = (schedule.rates[progress.rate], schedule.caps[progress.rate]);
         let converged = progress.stale >= schedule.patience;
-        if converged || progress.steps_at_rate >= cap {
+        if converged || time_is_up || progress.steps_at_rate >= cap {
+            if std::mem::take(&mut time_is_up) && !progress.steps_at_rate.is_multiple_of(schedule.check_every)
+            {
+                look(trainer, validation, schedule, progress);
+            }
             let end = if converged { End::Converged } else { End::Cap };
             progress.ended.push((progress.steps_at_rate, end));
             progress.rate += 1;
@@ -134,20 +155,27 @@ pub fn run(
             return Err(FaceLearnError::Diverged { step: progress.steps });
         }
         if progress.steps_at_rate.is_multiple_of(schedule.check_every) || progress.steps_at_rate == cap {
-            let loss = trainer.measure(validation).total() as f32;
-            if loss < progress.best {
-                progress.best = loss;
-                trainer.keep();
-            }
-            if f64::from(loss) < f64::from(progress.mark) * (1.0 - schedule.gain) {
-                (progress.mark, progress.stale) = (loss, 0);
-            } else {
-                progress.stale += 1;
-            }
+            look(trainer, validation, schedule, progress);
         }
-        if !watch(progress, cost) {
-            return Err(FaceLearnError::Stopped);
+        match watch(progress, cost).into() {
+            Next::Step => {}
+            Next::Rate => time_is_up = true,
+            Next::Stop => return Err(FaceLearnError::Stopped),
         }
     }
     Ok(())
+}
+
+/// Measures the validation poses, and keeps the parameters where they are the best so far.
+fn look(trainer: &dyn Train, validation: &[usize], schedule: &Schedule, progress: &mut Progress) {
+    let loss = trainer.measure(validation).total() as f32;
+    if loss < progress.best {
+        progress.best = loss;
+        trainer.keep();
+    }
+    if f64::from(loss) < f64::from(progress.mark) * (1.0 - schedule.gain) {
+        (progress.mark, progress.stale) = (loss, 0);
+    } else {
+        progress.stale += 1;
+    }
 }
