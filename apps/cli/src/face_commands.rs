@@ -248,7 +248,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
         report.normals_ms,
         shown(report.rig_ms),
         report.peak_share.map_or_else(|| "-".into(), |share| format!("{:.0} %", share * 100.0)),
-        half_weights([0, 1].map(|place| report.half_error_mm[place].as_f64())),
+        half_weights(report.half_error_mm),
         report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
     )
 }

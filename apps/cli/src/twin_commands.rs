@@ -11,12 +11,12 @@ use crate::twin_arguments::{
 };
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
-use understudy_jobs::face::is_face_twin;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
 use understudy_jobs::twin::learn::{Base, InputFrame, LearnBodyConfig, learn_body};
+use understudy_jobs::twin::{Distances, Twin, open_twin};
 
 /// `learn`.
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
@@ -79,8 +79,9 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
 
 /// `eval`.
 pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
-    if is_face_twin(&arguments.twin)? {
-        return run_eval_face(json, arguments);
+    match open_twin(&arguments.twin)? {
+        Twin::Face(_) => return run_eval_face(json, arguments),
+        Twin::Body(_) => {}
     }
     refuse_unused(&[(
         "--against",
@@ -141,8 +142,9 @@ fn eval_text(report: &EvalReport) -> String {
 
 /// `bench`.
 pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
-    if is_face_twin(&arguments.twin)? {
-        return run_bench_face(json, arguments);
+    match open_twin(&arguments.twin)? {
+        Twin::Face(_) => return run_bench_face(json, arguments),
+        Twin::Body(_) => {}
     }
     let BenchTwinArguments { twin, rounds, peers, training } = arguments;
     let config = BenchTwinConfig { twin, rounds, peers, training };
@@ -166,7 +168,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
         let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
         let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
-        let half = half_weights(["mean", "max"].map(|key| report.half_error_mm[key].as_f64()));
+        let half = half_weights(report.half_error_mm);
         let training = report.training.as_ref().map_or_else(String::new, |race| {
             format!(
                 "\ntraining, {} networks, {} poses a step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
@@ -202,8 +204,9 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
 /// `export`.
 pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
     check_outputs(&arguments.twin, arguments.onnx.as_deref(), arguments.glb.as_deref())?;
-    if is_face_twin(&arguments.twin)? {
-        return run_export_face(json, arguments);
+    match open_twin(&arguments.twin)? {
+        Twin::Face(_) => return run_export_face(json, arguments),
+        Twin::Body(_) => {}
     }
     let recorded = |clip: &String| std::path::Path::new(clip).is_dir();
     let only_recorded = !arguments.clips.is_empty() && arguments.clips.iter().all(recorded);
@@ -279,9 +282,11 @@ fn glb_text(report: &ExportGlbReport) -> String {
 }
 
 /// What 16-bit weights do: by how many mm they move a vertex, on average and at most, where they are in use.
-pub fn half_weights(mean_and_most: [Option<f64>; 2]) -> String {
-    match mean_and_most {
-        [Some(mean), Some(most)] => format!("move a vertex by {most:.4} mm at most, {mean:.5} mm on average"),
-        _ => "are not in use".into(),
+pub fn half_weights(error_mm: Option<Distances>) -> String {
+    match error_mm {
+        Some(Distances { mean, max }) => {
+            format!("move a vertex by {max:.4} mm at most, {mean:.5} mm on average")
+        }
+        None => "are not in use".into(),
     }
 }

@@ -20,6 +20,7 @@ pub mod remesh;
 pub mod rotation;
 pub mod skeleton;
 pub mod skinning;
+pub mod tensors;
 
 pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseDeltas};
 pub use clip::{Clip, ClipError, Curve, Interpolation, Key, SampledClip};

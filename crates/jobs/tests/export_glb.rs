@@ -1,7 +1,7 @@
 //! The linear part of a twin as a GLB: what a reader of the file plays is the fitted skin.
 
 use std::path::Path;
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Vec3};
 use understudy_io::dataset::DatasetReader;
 use understudy_io::gltf;
 use understudy_jobs::sample::{SampleConfig, sample};
@@ -41,7 +41,7 @@ fn baseline(folder: &Path) -> Skinned {
         skeleton,
         bones: records.iter().flat_map(|record| record.skeleton.0.clone()).collect(),
         controls: Vec::new(),
-        control_names: Vec::new(),
+        specs: ControlSpecs::new(Vec::new()).expect("no controls are valid"),
         vertices: records.iter().flat_map(|record| record.vertices.clone()).collect(),
     };
     let examples = Examples { poses: &poses, rest: mesh.positions(), inverse_rest: &inverse_rest };

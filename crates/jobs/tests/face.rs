@@ -12,12 +12,14 @@ use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
 use understudy_jobs::face::eval::{EvalFaceConfig, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
 use understudy_jobs::face::learn::{LearnFaceConfig, SegmentKind, learn_face};
+use understudy_jobs::face::open_face_twin;
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
-use understudy_jobs::face::{is_face_twin, open_face_twin};
 use understudy_jobs::twin::export::ExportConfig;
+use understudy_jobs::twin::{Twin, open_twin};
 use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::face::Schedule;
-use understudy_runtime::face::{FaceParts, NetParts, Stage, Workspace};
+use understudy_runtime::Pose;
+use understudy_runtime::face::{FaceParts, NetParts, Stage};
 
 const SIDE: u32 = 15;
 
@@ -161,7 +163,7 @@ fn a_face_twin_from_end_to_end() {
     learn_face(&config(folder, "two.twin", 2), &Silent).expect("goes on");
     let bytes = |name: &str| std::fs::read(folder.join(name)).expect("was written");
     assert!(bytes("one.twin") == bytes("two.twin"), "threads or a stop changed the twin");
-    assert!(is_face_twin(&folder.join("one.twin")).expect("a file"));
+    assert!(matches!(open_twin(&folder.join("one.twin")), Ok(Twin::Face(_))));
 
     let mut dense = config(folder, "dense.twin", 1);
     dense.settings.dense = true;
@@ -210,8 +212,8 @@ fn a_face_twin_from_end_to_end() {
         |name: &str, twin: &str| LearnFaceConfig { from: Some(folder.join(twin)), ..config(folder, name, 1) };
     let again = learn_face(&from("again.twin", "one.twin"), &Silent).expect("regions are learned");
     assert!(again.coarse.steps == 0 && again.refinement.is_some_and(|stage| stage.steps > 0));
-    let [first, second] = ["one.twin", "again.twin"]
-        .map(|name| open_face_twin(&folder.join(name)).expect("a twin").parts().clone());
+    let [first, second] =
+        ["one.twin", "again.twin"].map(|name| open_face_twin(&folder.join(name)).expect("a twin").parts());
     let coarse = |parts: &FaceParts| -> Vec<NetParts> {
         parts.nets.iter().filter(|net| net.stage == Stage::Coarse).cloned().collect()
     };
@@ -382,21 +384,21 @@ fn damaged_twins_and_sets_that_do_not_fit_are_named() {
     named(eval_face(&odd, &Silent), "lbs0");
 
     // A twin of another number of controls or with numbers that are none.
-    let twin = open_face_twin(&brief.output).expect("a twin");
-    let mut space = Workspace::new(&twin, 1);
+    let twin = open_twin(&brief.output).expect("a twin");
+    let mut player = twin.player(1);
     let mut out = vec![Vec3::ZERO; twin.vertex_count()];
     for wrong in [&[0.0; 3][..], &[0.0; 5], &[0.0, f32::NAN, 0.0, 0.0], &[f32::INFINITY, 0.0, 0.0, 0.0]] {
-        assert!(twin.evaluate(wrong, &mut space, None, &mut out).is_err(), "{wrong:?}");
+        assert!(player.pose(Pose::Controls(wrong), &mut out).is_err(), "{wrong:?}");
     }
 }
 
 /// A twin never gives anything that is not finite.
 fn finite(path: &Path) {
-    let twin = open_face_twin(path).expect("a twin");
-    let mut space = Workspace::new(&twin, 1);
+    let twin = open_twin(path).expect("a twin");
+    let mut player = twin.player(1);
     let mut out = vec![Vec3::ZERO; twin.vertex_count()];
     for controls in [[0.0; 4], [1.0; 4], [0.3, 0.9, 0.1, 0.5]] {
-        twin.evaluate(&controls, &mut space, None, &mut out).expect("a valid pose");
+        player.pose(Pose::Controls(&controls), &mut out).expect("a valid pose");
         assert!(out.iter().all(|v| v.is_finite()));
     }
 }

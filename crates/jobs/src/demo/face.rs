@@ -100,7 +100,7 @@ fn section(
     let mut section = Section::new("Mira's twin").paragraph(story).table(table(report));
     let rig = live_rig(twin);
     let gallery = Gallery {
-        mesh: &twin.parts().mesh,
+        mesh: twin.mesh(),
         colours: rig.as_ref().and_then(|rig| rig.colours()),
         subject: subject(twin),
         methods: columns(report),

@@ -10,6 +10,7 @@ use crate::{Event, JobError, Watch, rigs, threads};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::{Controls, Random, Vec3};
 use understudy_io::npz::NpzWriter;
@@ -21,8 +22,8 @@ use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::face::sample::BilinearSample;
-use understudy_runtime::face::{FaceParts, FaceTwin, LEAK, NetParts, Stage, Workspace};
-use understudy_runtime::workers::Workers;
+use understudy_runtime::face::{FaceParts, FaceTwin, LEAK, NetParts, Stage};
+use understudy_runtime::{Distances, Player, Pose, Twin};
 
 const SCRIPT: &str = include_str!("peers.py");
 /// Poses of the race.
@@ -61,7 +62,7 @@ pub struct BenchFaceReport {
     /// Winograd's way to convolve does fewer.
     pub peak_share: Option<f64>,
     /// What 16-bit weights cost against 32 bits, measured when the twin was learned: mean and largest, mm.
-    pub half_error_mm: serde_json::Value,
+    pub half_error_mm: Option<Distances>,
     /// Largest distance between our vertices and onnxruntime's, mm.
     pub onnx_error_mm: Option<f64>,
     /// Training of the coarse networks beside PyTorch.
@@ -83,8 +84,8 @@ pub fn bench_face(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchFa
         None => None,
         Some(folder) => {
             environment(folder, watch)?;
-            write_atomic(&folder.join("face.onnx"), &face_graph(twin.parts()))?;
-            hand_over(folder, twin.parts(), &poses)?;
+            write_atomic(&folder.join("face.onnx"), &face_graph(&twin.parts()))?;
+            hand_over(folder, &twin.parts(), &poses)?;
             Some(Peers::launch(folder, "face_peers.py", SCRIPT, watch)?)
         }
     };
@@ -97,14 +98,14 @@ struct Drawn {
     vertices: Vec<Vec3>,
 }
 
-fn draw(twin: &FaceTwin, rig: Option<&dyn Rig>) -> Result<Drawn, JobError> {
-    let specs = &twin.header().controls;
+fn draw(twin: &Arc<FaceTwin>, rig: Option<&dyn Rig>) -> Result<Drawn, JobError> {
+    let specs = &twin.header().inputs.controls;
     let mut drawn = Drawn { controls: Vec::new(), vertices: Vec::new() };
     let source = rig.and_then(|rig| {
         let config = SamplingConfig { method: Method::Noise, ..SamplingConfig::default() };
         config.build(rig.specs(), rig.clips()).ok()
     });
-    let mut space = Workspace::new(twin, 1);
+    let mut player = Twin::from(Arc::clone(twin)).player(1);
     let mut pose = RigPose::default();
     for index in 0..POSES {
         let controls = match &source {
@@ -121,7 +122,8 @@ fn draw(twin: &FaceTwin, rig: Option<&dyn Rig>) -> Result<Drawn, JobError> {
             }
             None => {
                 let mut out = vec![Vec3::ZERO; twin.vertex_count()];
-                twin.evaluate(&controls.0, &mut space, None, &mut out)
+                player
+                    .pose(Pose::Controls(&controls.0), &mut out)
                     .map_err(|error| JobError::Machine(error.to_string()))?;
                 drawn.vertices.extend(out);
             }
@@ -133,14 +135,14 @@ fn draw(twin: &FaceTwin, rig: Option<&dyn Rig>) -> Result<Drawn, JobError> {
 
 fn measure(
     config: &BenchTwinConfig,
-    twin: &FaceTwin,
+    twin: &Arc<FaceTwin>,
     rig: Option<&dyn Rig>,
     poses: &Drawn,
     mut peers: Option<Peers>,
     watch: &dyn Watch,
 ) -> Result<BenchFaceReport, JobError> {
-    let workers = Workers::new(2).map_err(|error| JobError::Machine(error.to_string()))?;
-    let mut spaces = [Workspace::new(twin, 1), Workspace::new(twin, 2), Workspace::coarse(twin, 1)];
+    let whole = Twin::from(Arc::clone(twin));
+    let mut players = [whole.player(1), whole.player(2), Twin::from(twin.coarse()).player(1)];
     let (width, count) = (twin.control_count(), twin.vertex_count());
     let mut out = vec![Vec3::ZERO; count];
     let mut normals = out.clone();
@@ -149,8 +151,8 @@ fn measure(
     let mut theirs: BTreeMap<(usize, &'static str), Vec<f64>> = BTreeMap::new();
     let mut torch_steps = Vec::new();
     let face_poses = FacePoses {
-        mesh: &twin.parts().mesh,
-        specs: &twin.header().controls,
+        mesh: twin.mesh(),
+        specs: &twin.header().inputs.controls,
         controls: poses.controls.clone(),
         vertices: poses.vertices.clone(),
     };
@@ -161,16 +163,15 @@ fn measure(
     };
     watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
     for round in 0..config.rounds {
-        for (slot, space) in spaces.iter_mut().enumerate() {
-            let workers = (slot == 1).then_some(&workers);
+        for (slot, player) in players.iter_mut().enumerate() {
             let mut run = |index| {
-                twin.evaluate(pose(index), space, workers, &mut out).expect("the poses fit the twin");
+                player.pose(Pose::Controls(pose(index)), &mut out).expect("the poses fit the twin");
             };
             // Everyone runs in first, see the race of body twins.
             time(20, &mut run);
             ours[slot].push(time(20, &mut run));
         }
-        ours[3].push(time(10, |_| twin.normals(&spaces[0], &out, &mut normals).expect("arrays fit")));
+        ours[3].push(time(10, |_| players[0].normals(&out, &mut normals).expect("arrays fit")));
         if let Some(peers) = &mut peers {
             for threads in [1, 2] {
                 for peer in ["onnxruntime", "torch"] {
@@ -206,7 +207,8 @@ fn measure(
     let onnx_error_mm = match &mut peers {
         None => None,
         Some(peers) => {
-            twin.evaluate(pose(0), &mut spaces[0], None, &mut out).expect("the poses fit the twin");
+            let player: &mut Player = &mut players[0];
+            player.pose(Pose::Controls(pose(0)), &mut out).expect("the poses fit the twin");
             Some(peers.error_mm(&out)?)
         }
     };
@@ -215,7 +217,8 @@ fn measure(
     let reached = 2.0 * twin.multiply_adds() as f64 / (one.understudy_ms * 1e6);
     let paces = trainers.into_iter().map(|own| (own.device.name().to_owned(), median(own.steps_s)));
     let devices_steps_s: BTreeMap<String, f64> = paces.collect();
-    let stage = |stage: Stage| twin.parts().nets.iter().filter(|net| net.stage == stage).count();
+    let nets = twin.parts().nets;
+    let stage = |stage: Stage| nets.iter().filter(|net| net.stage == stage).count();
     Ok(BenchFaceReport {
         rig: twin.header().rig.clone(),
         vertices: count,
@@ -228,7 +231,7 @@ fn measure(
         rig_ms,
         peak_gflops: peak,
         peak_share: peak.map(|peak| reached / peak),
-        half_error_mm: twin.header().training["half_error_mm"].clone(),
+        half_error_mm: twin.header().training.half_error_mm,
         onnx_error_mm,
         training: devices_steps_s.get(Device::Cpu.name()).filter(|_| !torch_steps.is_empty()).map(|own| {
             TrainingRace {
@@ -260,7 +263,7 @@ fn trainers<'a>(
     let hidden = twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
     let there = Device::built_in().iter().copied().filter(|device| device.check().is_ok());
     let contestant = |device: Device| {
-        let (problem, specs) = coarse_problem_of(twin.parts(), poses, 5.0);
+        let (problem, specs) = coarse_problem_of(&twin.parts(), poses, 5.0);
         let trainer = device.trainer(problem, specs, hidden, BATCH, 1, threads);
         let trainer = trainer.map_err(|error| JobError::Machine(error.to_string()))?;
         let steps = if device == Device::Cuda { GPU_STEPS } else { STEPS };

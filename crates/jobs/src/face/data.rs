@@ -1,11 +1,14 @@
 //! Datasets and face twins from disk into memory.
 
+use crate::twin::open_twin;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
+use std::sync::Arc;
 use understudy_core::{Mesh, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::face::FacePoses;
-use understudy_runtime::face::{FaceTwin, file};
+use understudy_runtime::Twin;
+use understudy_runtime::face::FaceTwin;
 
 /// A whole dataset in memory: any rig will do, with or without bones.
 pub(crate) struct Loaded {
@@ -65,13 +68,9 @@ impl Loaded {
 }
 
 /// Reads a face twin; every error names the file.
-pub fn open_face_twin(path: &Path) -> Result<FaceTwin, JobError> {
-    let bytes = understudy_io::read_bytes(path)?;
-    file::parse(&bytes).map_err(|error| JobError::unusable(path, error))
-}
-
-/// Whether a file is a face twin: one command serves all kinds of twins.
-pub fn is_face_twin(path: &Path) -> Result<bool, JobError> {
-    let bytes = understudy_io::read_bytes(path)?;
-    Ok(understudy_runtime::container::method(&bytes).as_deref() == Some(file::METHOD))
+pub fn open_face_twin(path: &Path) -> Result<Arc<FaceTwin>, JobError> {
+    match open_twin(path)? {
+        Twin::Face(twin) => Ok(twin),
+        Twin::Body(_) => Err(JobError::unusable(path, "is a twin of a body; one of a face is needed")),
+    }
 }

@@ -14,6 +14,7 @@ use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::metrics::{distances, normal_angles, summarise};
 use understudy_core::{Controls, Mesh, Vec3};
@@ -159,7 +160,7 @@ pub fn eval_face(config: &EvalFaceConfig, watch: &dyn Watch) -> Result<EvalFaceR
 /// [`eval_face`] without a page: the figures, and poses to draw.
 pub(crate) fn weigh_face(
     config: &EvalFaceConfig,
-    twin: &FaceTwin,
+    twin: &Arc<FaceTwin>,
     watch: &dyn Watch,
 ) -> Result<(EvalFaceReport, Vec<Exhibit>), JobError> {
     if config.test.is_empty() {
@@ -195,7 +196,7 @@ pub(super) fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Res
         let want = (twin.vertex_count(), twin.header().topology_hash);
         return Err(JobError::other_topology(folder, &loaded.mesh, "the twin's", want));
     }
-    if loaded.header.controls != twin.header().controls {
+    if loaded.header.controls != twin.header().inputs.controls {
         return Err(JobError::unusable(folder, "its controls are not those that the twin knows"));
     }
     Ok(())
@@ -237,12 +238,12 @@ struct SegmentTally {
 const SPECTRUM_POSES: usize = 24;
 
 fn weigh(
-    twin: &FaceTwin,
+    twin: &Arc<FaceTwin>,
     mut sets: Vec<(String, Loaded)>,
     mut methods: Vec<Method>,
     watch: &dyn Watch,
 ) -> Result<(EvalFaceReport, Vec<Exhibit>), JobError> {
-    let mesh = twin.parts().mesh.clone();
+    let mesh = twin.mesh().clone();
     let adjacency = mesh.adjacency();
     let count = methods.len();
     let mut whole: Vec<Tally> = (0..count).map(|_| Tally::default()).collect();
@@ -380,16 +381,16 @@ fn tally_segments(mesh: &Mesh, misses: &[f32], angles: &[f32], segments: &mut [S
 }
 
 fn segment_figures(twin: &FaceTwin, tallies: &[SegmentTally], rigidity: &Rigidity) -> Vec<SegmentFigures> {
-    let mesh = &twin.parts().mesh;
+    let (mesh, parts) = (twin.mesh(), twin.parts());
     let figures = |(segment, tally): (usize, &SegmentTally)| {
         let name = &mesh.segments().names[segment];
         let vertices = mesh.segments().vertices(segment);
-        let rigid = twin.parts().rigid.iter().any(|r| r.name == *name);
+        let rigid = parts.rigid.iter().any(|r| r.name == *name);
         let moved = |net: &understudy_runtime::face::NetParts| {
             vertices.first().is_some_and(|v| net.vertices.contains(v))
         };
-        let kind = match (rigid, twin.parts().nets.iter().any(moved)) {
-            _ if twin.parts().bodies.iter().any(|body| body.name == *name) => "body",
+        let kind = match (rigid, parts.nets.iter().any(moved)) {
+            _ if parts.bodies.iter().any(|body| body.name == *name) => "body",
             (true, _) => "rigid",
             (false, true) => "network",
             (false, false) => "still",

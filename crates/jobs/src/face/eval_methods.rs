@@ -5,12 +5,14 @@ use super::data::{Loaded, open_face_twin};
 use super::eval::{EvalFaceConfig, check_fits};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::Vec3;
 use understudy_learn::decomposition::{
     DecomposedSkin, DecompositionProgress, DecompositionSettings, Reconstruction, decompose,
 };
-use understudy_runtime::face::{FaceTwin, Stage, Workspace, file};
+use understudy_runtime::face::FaceTwin;
+use understudy_runtime::{Pose, Twin};
 
 /// Something that poses a face.
 pub(super) struct Method {
@@ -29,7 +31,7 @@ const LBS_POSES: usize = 200;
 /// All methods, the twin first.
 pub(super) fn all(
     config: &EvalFaceConfig,
-    twin: &FaceTwin,
+    twin: &Arc<FaceTwin>,
     watch: &dyn Watch,
 ) -> Result<Vec<Method>, JobError> {
     let mut out = twins(config, twin)?;
@@ -53,23 +55,22 @@ fn file_size(path: &Path) -> usize {
     std::fs::metadata(path).map_or(0, |data| data.len() as usize)
 }
 
-fn twin_method(name: &str, bytes: usize, twin: FaceTwin, coarse: bool) -> Method {
-    let mut space = if coarse { Workspace::coarse(&twin, 1) } else { Workspace::new(&twin, 1) };
+fn twin_method(name: &str, bytes: usize, twin: &Twin) -> Method {
+    let mut player = twin.player(1);
     let pose = move |controls: &[f32], _: &[Vec3], out: &mut [Vec3]| {
         let start = Instant::now();
-        twin.evaluate(controls, &mut space, None, out).map_err(|error| error.to_string())?;
+        player.pose(Pose::Controls(controls), out).map_err(|error| error.to_string())?;
         Ok(start.elapsed().as_secs_f64() * 1e3)
     };
     Method { name: name.into(), bytes, pose: Box::new(pose) }
 }
 
-fn twins(config: &EvalFaceConfig, twin: &FaceTwin) -> Result<Vec<Method>, JobError> {
-    let mut out = vec![twin_method("twin", file_size(&config.twin), twin.clone(), false)];
-    if twin.parts().nets.iter().any(|net| net.stage == Stage::Refinement) {
-        let mut coarse = twin.parts().clone();
-        coarse.nets.retain(|net| net.stage == Stage::Coarse);
-        let bytes = file::to_bytes(&coarse, twin.precision()).map_or(0, |bytes| bytes.len());
-        out.push(twin_method("coarse", bytes, twin.clone(), true));
+fn twins(config: &EvalFaceConfig, twin: &Arc<FaceTwin>) -> Result<Vec<Method>, JobError> {
+    let mut out = vec![twin_method("twin", file_size(&config.twin), &Arc::clone(twin).into())];
+    if twin.has_refinement() {
+        let coarse = Twin::from(twin.coarse());
+        let bytes = coarse.to_bytes().map_or(0, |bytes| bytes.len());
+        out.push(twin_method("coarse", bytes, &coarse));
     }
     for (name, path) in &config.against {
         if out.iter().any(|method| method.name == *name) {
@@ -85,10 +86,10 @@ fn twins(config: &EvalFaceConfig, twin: &FaceTwin) -> Result<Vec<Method>, JobErr
                 want,
             ));
         }
-        if other.header().controls != twin.header().controls {
+        if other.header().inputs != twin.header().inputs {
             return Err(JobError::unusable(path, "knows other controls"));
         }
-        out.push(twin_method(name, file_size(path), other, false));
+        out.push(twin_method(name, file_size(path), &other.into()));
     }
     Ok(out)
 }

@@ -30,7 +30,7 @@ pub(super) fn write(
     exhibits: &[Exhibit],
 ) -> Result<PathBuf, JobError> {
     let names = &report.order;
-    let mesh = &twin.parts().mesh;
+    let mesh = twin.mesh();
     let gallery =
         Gallery { mesh, colours, subject: subject(twin), methods: shown_methods(names), size: SIZE };
     let shown = shown_exhibits(exhibits);

@@ -149,14 +149,14 @@ pub(super) fn strain(edges: &[(u32, u32)], rest: &[Vec3], vertices: &[Vec3]) -> 
 
 /// Figures 3.6 and 3.7: a colour a network.
 pub(super) fn parts_sheet(twin: &FaceTwin, size: usize) -> Picture {
-    let mesh = &twin.parts().mesh;
+    let (mesh, nets) = (twin.mesh(), twin.parts().nets);
     let grey = Vec3::splat(0.6);
     let camera = Camera::framing_points(mesh.positions(), 20.0, 4.0, 1.0);
     let settings = RenderSettings { width: size, height: size, ..RenderSettings::default() };
     let mut sheet = Sheet::new(2).column_labels(["coarse networks", "refinement networks"]);
     for stage in [Stage::Coarse, Stage::Refinement] {
         let mut colours = vec![grey; mesh.vertex_count()];
-        for (index, net) in twin.parts().nets.iter().enumerate().filter(|(_, net)| net.stage == stage) {
+        for (index, net) in nets.iter().enumerate().filter(|(_, net)| net.stage == stage) {
             let mut random = Random::stream(5, index as u64);
             let colour = Vec3::from_array([0; 3].map(|_| random.uniform(0.2, 0.95)));
             net.vertices.iter().for_each(|v| colours[*v as usize] = colour);

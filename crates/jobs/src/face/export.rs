@@ -25,12 +25,12 @@ pub struct ExportFaceReport {
 pub fn export_face_onnx(config: &crate::twin::export::ExportConfig) -> Result<ExportFaceReport, JobError> {
     check_file(&config.output, &[&config.twin])?;
     let twin = open_face_twin(&config.twin)?;
-    let bytes = face_graph(twin.parts());
+    let bytes = face_graph(&twin.parts());
     write_atomic(&config.output, &bytes)?;
     Ok(ExportFaceReport {
         output: config.output.clone(),
         bytes: bytes.len(),
-        controls: twin.header().controls.iter().map(|spec| spec.name.clone()).collect(),
+        controls: twin.header().inputs.controls.iter().map(|spec| spec.name.clone()).collect(),
         vertices: [twin.vertex_count(), 3],
     })
 }

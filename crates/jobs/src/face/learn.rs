@@ -5,6 +5,7 @@ use super::data::{Loaded, open_face_twin};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +22,8 @@ use understudy_learn::face::{
     FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, frame, motion, normals, segments,
 };
 use understudy_rigs::Rig;
-use understudy_runtime::dense::Precision;
-use understudy_runtime::face::{
-    FaceError, FaceParts, FaceTwin, MotionParts, NetParts, RigidBodyParts, Workspace, file,
-};
+use understudy_runtime::face::{FaceParts, FaceTwin, MotionParts, NetParts, RigidBodyParts, to_bytes};
+use understudy_runtime::{Distances, Pose, Precision, Training, Twin, TwinError};
 
 pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
 pub use understudy_learn::face::segments::SegmentKind;
@@ -180,23 +179,27 @@ impl Run<'_> {
             true => Some(self.normals(&mut poses, &plan, &mut nets, &checkpoints)?),
             false => None,
         };
-        let training = serde_json::json!({
-            "poses": poses.len(),
+        let details = serde_json::json!({
             "device": self.config.device,
             "settings": settings,
-            "inputs_probed": influences.probed(),
             "segments": plan.segments,
             "frame": frame_report,
             "coarse": coarse_report,
             "refinement": refinement_report,
             "normals": normals_report,
         });
-        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, timeless(training));
+        let training = Training {
+            poses: poses.len(),
+            inputs_probed: influences.probed(),
+            details: timeless(details),
+            ..Training::default()
+        };
+        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, training);
         let half_error_mm = match self.config.half {
             false => None,
             true => Some(half_error(&parts, &poses).map_err(|error| JobError::Machine(error.to_string()))?),
         };
-        parts.header.training["half_error_mm"] = serde_json::json!(half_error_mm);
+        parts.header.training.half_error_mm = half_error_mm;
         let normal_angles = match settings.normals {
             false => None,
             true => Some(
@@ -204,12 +207,12 @@ impl Run<'_> {
                     .map_err(|error| JobError::Machine(error.to_string()))?,
             ),
         };
-        parts.header.training["normal_angles_deg"] = serde_json::json!(normal_angles);
+        parts.header.training.normal_angles_deg = normal_angles;
         let precision = if self.config.half { Precision::Half } else { Precision::Single };
         let output = &self.config.output;
-        let bytes = file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
+        let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
         // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
-        file::parse(&bytes).map_err(|error| JobError::Machine(error.to_string()))?;
+        Twin::parse(&bytes).map_err(|error| JobError::Machine(error.to_string()))?;
         understudy_io::write_atomic(output, &bytes)?;
         checkpoints.remove();
         let stages = [Some(&coarse_report), refinement_report.as_ref(), normals_report.as_ref()];
@@ -289,12 +292,12 @@ impl Run<'_> {
 
     /// The twin whose coarse networks are kept.
     fn kept(&self, path: &Path, poses: &FacePoses<'_>) -> Result<FaceParts, JobError> {
-        let parts = open_face_twin(path)?.parts().clone();
+        let parts = open_face_twin(path)?.parts();
         if parts.header.topology_hash != poses.mesh.topology_hash() {
             let want = (poses.mesh.vertex_count(), poses.mesh.topology_hash());
             return Err(JobError::other_topology(path, &parts.mesh, "the dataset's", want));
         }
-        if parts.header.controls != *poses.specs {
+        if parts.header.inputs.controls != *poses.specs {
             let problem = "it has other controls than the dataset".into();
             return Err(JobError::unusable(path, FaceLearnError::Kept { problem }));
         }
@@ -622,31 +625,33 @@ fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings) -> f64 {
 }
 
 /// The same twin must have the same bytes however fast the machine was.
-fn timeless(mut training: serde_json::Value) -> serde_json::Value {
+fn timeless(mut details: serde_json::Value) -> BTreeMap<String, serde_json::Value> {
     for stage in ["coarse", "refinement", "normals"] {
-        if let Some(stage) = training[stage].as_object_mut() {
+        if let Some(stage) = details[stage].as_object_mut() {
             stage.remove("steps_per_second");
         }
     }
-    training
+    let details = details.as_object_mut().map(std::mem::take);
+    details.into_iter().flatten().collect()
 }
 
-/// Mean and largest distance between weights in 16 and in 32 bits on some of the poses, mm.
-fn half_error(parts: &FaceParts, poses: &FacePoses<'_>) -> Result<[f64; 2], FaceError> {
-    let half = FaceTwin::new(parts.clone(), Precision::Half)?;
-    let single = FaceTwin::new(parts.clone(), Precision::Single)?;
-    let (mut half_space, mut single_space) = (Workspace::new(&half, 1), Workspace::new(&single, 1));
+/// Distances between weights in 16 and in 32 bits on some of the poses.
+fn half_error(parts: &FaceParts, poses: &FacePoses<'_>) -> Result<Distances, TwinError> {
+    let twin = |precision| Ok(Twin::from(FaceTwin::new(parts.clone(), precision)?));
+    let (half, single) = (twin(Precision::Half)?, twin(Precision::Single)?);
+    let (mut half_player, mut single_player) = (half.player(1), single.player(1));
     let (mut a, mut b) = (vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]);
     let chosen = poses.spread(50);
     let (mut sum, mut max) = (0.0f64, 0.0f64);
     for &pose in &chosen {
-        half.evaluate(poses.controls_of(pose), &mut half_space, None, &mut a)?;
-        single.evaluate(poses.controls_of(pose), &mut single_space, None, &mut b)?;
+        let pose = Pose::Controls(poses.controls_of(pose));
+        half_player.pose(pose, &mut a).expect("checked poses fit the twin");
+        single_player.pose(pose, &mut b).expect("checked poses fit the twin");
         for (a, b) in a.iter().zip(&b) {
             let miss = f64::from(a.distance(*b)) * 10.0;
             sum += miss;
             max = max.max(miss);
         }
     }
-    Ok([sum / (chosen.len() * a.len()) as f64, max])
+    Ok(Distances { mean: sum / (chosen.len() * a.len()) as f64, max })
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use understudy_learn::face::SegmentPlan;
 use understudy_learn::face::schedule::End;
+use understudy_runtime::Distances;
 
 /// How one stage of training went.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,7 +62,7 @@ pub struct LearnFaceReport {
     /// Mean angles to the true normals on validation poses, degrees: drawn, and computed from faces.
     pub normal_angles_deg: Option<[f64; 2]>,
     /// What 16-bit weights cost against 32 bits: mean and largest, mm.
-    pub half_error_mm: Option<[f64; 2]>,
+    pub half_error_mm: Option<Distances>,
     /// Size of the file.
     pub bytes: usize,
     /// The limit of time, minutes, where there was one.

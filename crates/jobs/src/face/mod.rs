@@ -17,4 +17,4 @@ pub mod rigidity;
 pub mod spectrum;
 pub mod transfer;
 
-pub use data::{is_face_twin, open_face_twin};
+pub use data::open_face_twin;

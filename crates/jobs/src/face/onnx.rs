@@ -17,7 +17,7 @@ const SQUARINGS: usize = 12;
 pub(crate) fn face_graph(parts: &FaceParts) -> Vec<u8> {
     let mut graph = Graph::default();
     let count = parts.mesh.vertex_count();
-    let controls = graph.input("controls", &[parts.header.controls.len()]);
+    let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
     let rest: Vec<f32> = parts.mesh.positions().iter().flat_map(|p| p.to_array()).collect();
     let mut vertices = graph.floats(&[count, 3], &rest);
     for stage in [Stage::Coarse, Stage::Refinement] {

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use understudy_core::Vec3;
 use understudy_core::metrics::distances;
 use understudy_learn::face::transfer::{Spot, transfer};
-use understudy_runtime::face::{FaceTwin, Stage, Workspace, file};
+use understudy_runtime::face::{FaceTwin, to_bytes};
+use understudy_runtime::{Pose, Twin, TwinError};
 
 /// What to transfer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -70,14 +71,15 @@ pub fn transfer_face(config: &TransferConfig, watch: &dyn Watch) -> Result<Trans
     }
     let mesh = read.mesh;
     let sets = read_sets(config, &twin, watch)?;
-    let moved = transfer(twin.parts(), &mesh).map_err(|error| JobError::unusable(&config.mesh, error))?;
+    let moved = transfer(&twin.parts(), &mesh).map_err(|error| JobError::unusable(&config.mesh, error))?;
     if moved.outside > 0 {
         let message = format!("{} vertices lie outside the twin's texture", moved.outside);
         watch.event(Event::Warning { message: &message });
     }
-    let unusable = |error: file::FileError| JobError::unusable(&config.output, error);
-    let bytes = file::to_bytes(&moved.parts, twin.precision()).map_err(unusable)?;
-    let new = file::parse(&bytes).map_err(unusable)?;
+    let unusable = |error: TwinError| JobError::unusable(&config.output, error);
+    let bytes = to_bytes(&moved.parts, twin.precision()).map_err(unusable)?;
+    Twin::parse(&bytes).map_err(unusable)?;
+    let new = FaceTwin::new(moved.parts, twin.precision()).map_err(unusable)?;
     let check = weigh(&twin, &new, &moved.spots, sets, watch)?;
     understudy_io::write_atomic(&config.output, &bytes)?;
     Ok(TransferReport {
@@ -127,20 +129,18 @@ fn weigh(
     watch: &dyn Watch,
 ) -> Result<BTreeMap<String, TransferFigures>, JobError> {
     let mut out = BTreeMap::new();
-    let rest = new.parts().mesh.positions();
+    let rest = new.mesh().positions();
     // A mesh that does not lie on the old surface exactly keeps its distance from it.
     let away: Vec<Vec3> =
-        rest.iter().zip(spots).map(|(at, spot)| *at - spot.on(old.parts().mesh.positions())).collect();
+        rest.iter().zip(spots).map(|(at, spot)| *at - spot.on(old.mesh().positions())).collect();
     let sets: Vec<_> = sets.iter_mut().map(|(name, loaded)| (name.clone(), loaded.poses())).collect();
-    let has_refinement = old.parts().nets.iter().any(|net| net.stage == Stage::Refinement);
     let mut vertices = [vec![Vec3::ZERO; old.vertex_count()], vec![Vec3::ZERO; new.vertex_count()]];
     for coarse in [true, false] {
-        if sets.is_empty() || (!coarse && !has_refinement) {
+        if sets.is_empty() || (!coarse && !old.has_refinement()) {
             continue;
         }
-        let space =
-            |twin: &FaceTwin| if coarse { Workspace::coarse(twin, 1) } else { Workspace::new(twin, 1) };
-        let mut spaces = [space(old), space(new)];
+        let mut players =
+            [old, new].map(|twin| Twin::from(if coarse { twin.coarse() } else { twin.clone() }).player(1));
         let mut misses = [Misses::default(); 2];
         for (name, poses) in &sets {
             let what = format!("weighing {} on {name}", if coarse { "the coarse part" } else { "the twin" });
@@ -149,8 +149,9 @@ fn weigh(
                 let truth = poses.vertices_of(pose);
                 let on_new: Vec<Vec3> =
                     spots.iter().zip(&away).map(|(spot, away)| spot.on(truth) + *away).collect();
-                for (slot, (twin, truth)) in [(old, truth), (new, &on_new)].into_iter().enumerate() {
-                    twin.evaluate(poses.controls_of(pose), &mut spaces[slot], None, &mut vertices[slot])
+                for (slot, truth) in [truth, &on_new].into_iter().enumerate() {
+                    players[slot]
+                        .pose(Pose::Controls(poses.controls_of(pose)), &mut vertices[slot])
                         .map_err(|error| JobError::unusable(name, format!("pose {pose}: {error}")))?;
                     misses[slot].add(&distances(&vertices[slot], truth));
                 }

@@ -2,13 +2,12 @@
 
 use super::{ControlFacts, InfoReport, MeshFacts};
 use crate::JobError;
-use crate::face::{is_face_twin, open_face_twin};
 use crate::twin::open_twin;
 use serde::Serialize;
 use std::path::Path;
 use understudy_runtime::body::BodyTwin;
-use understudy_runtime::dense::Precision;
 use understudy_runtime::face::{FaceTwin, Stage};
+use understudy_runtime::{Precision, Twin};
 
 /// About a twin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,21 +54,16 @@ pub struct NetworkFacts {
 /// Looks into the file of a twin.
 pub fn look(path: &Path) -> Result<InfoReport, JobError> {
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-    if is_face_twin(path)? {
-        let twin = open_face_twin(path)?;
-        let controls = twin.header().controls.iter().map(ControlFacts::new).collect();
-        let mesh = Some(MeshFacts::new(&twin.parts().mesh));
-        Ok(InfoReport {
-            kind: "twin",
-            mesh,
-            controls,
-            twin: Some(face(&twin, bytes)),
-            ..InfoReport::default()
-        })
-    } else {
-        let facts = body(&open_twin(path)?, bytes);
-        Ok(InfoReport { kind: "twin", twin: Some(facts), ..InfoReport::default() })
-    }
+    let twin = open_twin(path)?;
+    let controls = twin.header().inputs.controls.iter().map(ControlFacts::new).collect();
+    let report = InfoReport { kind: "twin", ..InfoReport::default() };
+    Ok(match &twin {
+        Twin::Body(body_twin) => InfoReport { twin: Some(body(body_twin, bytes)), ..report },
+        Twin::Face(face_twin) => {
+            let mesh = Some(MeshFacts::new(face_twin.mesh()));
+            InfoReport { mesh, controls, twin: Some(face(face_twin, bytes)), ..report }
+        }
+    })
 }
 
 fn bits(precision: Precision) -> u32 {
@@ -106,8 +100,9 @@ fn face(twin: &FaceTwin, bytes: u64) -> TwinFacts {
 }
 
 fn body(twin: &BodyTwin, bytes: u64) -> TwinFacts {
-    let networks = twin.parts().groups.iter().map(|group| NetworkFacts {
-        name: twin.header().bones[group.bone].name.clone(),
+    let groups = twin.parts().groups;
+    let networks = groups.iter().map(|group| NetworkFacts {
+        name: twin.header().inputs.bones[group.bone].name.clone(),
         stage: "group",
         vertices: group.vertices.len(),
         inputs: group.inputs.len(),

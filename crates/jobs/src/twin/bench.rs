@@ -1,7 +1,7 @@
 //! `bench`: a twin's speed beside onnxruntime and PyTorch on the same network, in one alternating run, with
 //! the rig's own cost and what the machine can do at most.
 
-use super::data::open_twin;
+use super::data::open_body_twin;
 use super::onnx::body_graph;
 use super::peers::Peers;
 pub use super::race::TrainingRace;
@@ -10,14 +10,15 @@ use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
-use understudy_core::{Affine3A, Controls, Random, Vec3};
+use understudy_core::{Affine3A, ControlSpec, Controls, Random, Vec3};
 use understudy_rigs::{Rig, RigPose};
-use understudy_runtime::body::{BLOCK, BodyParts, BodyTwin, GroupParts, LayerParts, Workspace};
-use understudy_runtime::dense::{Activation, Kernel, Layer, Precision};
-use understudy_runtime::large_pages::VertexBuffer;
-use understudy_runtime::workers::Workers;
+use understudy_runtime::body::{BLOCK, BodyParts, BodyTwin, GroupParts, LayerParts};
+use understudy_runtime::dense::{Kernel, Layer};
+use understudy_runtime::{Activation, Distances, Player, Pose, Precision, Twin, VertexBuffer};
 
 /// What to time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ pub struct BenchTwinReport {
     /// The same with all that a crowd needs: skinning and seams too.
     pub crowd_whole_share: f64,
     /// What 16-bit weights cost against 32 bits, measured when the twin was learned: mean and largest, mm.
-    pub half_error_mm: serde_json::Value,
+    pub half_error_mm: Option<Distances>,
     /// Largest distance between our vertices and onnxruntime's, mm.
     pub onnx_error_mm: Option<f64>,
     /// Steps of training a second beside PyTorch's, where that was asked for.
@@ -98,7 +99,7 @@ struct Poses {
 
 /// Times a twin.
 pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTwinReport, JobError> {
-    let twin = open_twin(&config.twin)?;
+    let twin = open_body_twin(&config.twin)?;
     if config.rounds == 0 {
         return Err(JobError::setting("rounds", "0 rounds measure nothing"));
     }
@@ -112,8 +113,8 @@ pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTw
         None => None,
         Some(folder) => Some(Peers::start(
             folder,
-            &body_graph(twin.parts()),
-            twin.parts(),
+            &body_graph(&twin.parts()),
+            &twin.parts(),
             &poses.bones,
             &poses.controls,
             watch,
@@ -128,6 +129,7 @@ impl Poses {
     fn draw(twin: &BodyTwin, rig: Option<&dyn Rig>) -> Result<Self, JobError> {
         let count = CROWDS[1];
         let (mut bones, mut controls) = (Vec::new(), Vec::new());
+        let rest_bones = if rig.is_none() { twin.parts().rest_bones } else { Vec::new() };
         for index in 0..count {
             let mut random = Random::stream(0xbe7c, index as u64);
             match rig {
@@ -138,24 +140,25 @@ impl Poses {
                     let mut pose = RigPose::default();
                     rig.evaluate(&draw, &mut pose).map_err(JobError::rig(rig.name()))?;
                     bones.extend(pose.global.0);
-                    let value = |name: &String| specs.find(name).map_or(0.0, |c| draw.0[c]);
-                    controls.extend(twin.header().controls.iter().map(value));
+                    let value = |spec: &ControlSpec| specs.find(&spec.name).map_or(0.0, |c| draw.0[c]);
+                    controls.extend(twin.header().inputs.controls.iter().map(value));
                 }
                 None => {
-                    bones.extend_from_slice(&twin.parts().rest_bones);
-                    controls.extend(twin.header().controls.iter().map(|_| 0.0));
+                    bones.extend_from_slice(&rest_bones);
+                    controls.extend(twin.header().inputs.controls.defaults().0);
                 }
             }
         }
         Ok(Self { bones, controls, count })
     }
 
-    fn one(&self, twin: &BodyTwin, index: usize) -> (&[Affine3A], &[f32]) {
-        let (joints, extra) = (twin.bone_count(), twin.header().controls.len());
-        (
-            &self.bones[index * joints..(index + 1) * joints],
-            &self.controls[index * extra..(index + 1) * extra],
-        )
+    /// Some of the poses.
+    fn some(&self, twin: &BodyTwin, range: Range<usize>) -> Pose<'_> {
+        let (joints, extra) = (twin.bone_count(), twin.header().inputs.controls.len());
+        Pose::Bones {
+            bones: &self.bones[range.start * joints..range.end * joints],
+            extras: &self.controls[range.start * extra..range.end * extra],
+        }
     }
 }
 
@@ -173,21 +176,21 @@ pub(crate) fn time(repetitions: usize, mut work: impl FnMut(usize)) -> f64 {
 
 fn measure(
     config: &BenchTwinConfig,
-    twin: &BodyTwin,
+    twin: &Arc<BodyTwin>,
     rig: Option<&dyn Rig>,
     poses: &Poses,
     mut peers: Option<Peers>,
     watch: &dyn Watch,
 ) -> Result<BenchTwinReport, JobError> {
-    let workers = Workers::new(2).map_err(|error| JobError::Machine(error.to_string()))?;
-    let mut spaces = [Workspace::new(twin, 1), Workspace::new(twin, 2)];
-    let mut crowd_space = Workspace::for_crowd(twin, 1);
+    let mut players = [1, 2].map(|threads| Twin::from(Arc::clone(twin)).player(threads));
+    let mut crowd_player = Twin::from(Arc::clone(twin)).player(1);
     let mut out = VertexBuffer::new(twin.vertex_count() * CROWDS[1]);
     let vertices = twin.vertex_count();
     let mut single = |threads: usize, index: usize, out: &mut [Vec3]| {
-        let (bones, controls) = poses.one(twin, index % poses.count);
-        let workers = (threads == 2).then_some(&workers);
-        twin.evaluate(bones, controls, &mut spaces[threads - 1], workers, &mut out[..vertices])
+        let first = index % poses.count;
+        let player: &mut Player = &mut players[threads - 1];
+        player
+            .pose(poses.some(twin, first..first + 1), &mut out[..vertices])
             .expect("the poses fit the twin");
     };
     let mut ours: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -207,10 +210,9 @@ fn measure(
         }
         for crowd in CROWDS {
             let key = format!("batch {crowd}");
-            let (joints, extra) = (twin.bone_count(), twin.header().controls.len());
             let mut run = |_| {
-                let (bones, controls) = (&poses.bones[..crowd * joints], &poses.controls[..crowd * extra]);
-                twin.evaluate_crowd(bones, controls, &mut crowd_space, None, &mut out[..crowd * vertices])
+                crowd_player
+                    .crowd(poses.some(twin, 0..crowd), &mut out[..crowd * vertices])
                     .expect("the poses fit the twin");
             };
             time(1, &mut run);
@@ -272,7 +274,7 @@ fn measure(
         crowd_whole_share: share_of_peak(batch["256"].understudy_ms),
         threads,
         batch,
-        half_error_mm: twin.header().training["half_error_mm"].clone(),
+        half_error_mm: twin.header().training.half_error_mm,
         onnx_error_mm,
         training,
     })
@@ -286,13 +288,12 @@ fn best_of_many(mut run: impl FnMut() -> f64) -> f64 {
 
 /// Milliseconds a pose of a crowd's networks without the linear base and without seams.
 fn crowd_network_ms(twin: &BodyTwin, poses: &Poses, out: &mut [Vec3]) -> Result<f64, JobError> {
-    let parts = BodyParts { base: None, seams: None, ..twin.parts().clone() };
+    let parts = BodyParts { base: None, seams: None, ..twin.parts() };
     let bare =
         BodyTwin::new(parts, twin.precision()).map_err(|error| JobError::Machine(error.to_string()))?;
-    let mut space = Workspace::for_crowd(&bare, 1);
+    let mut player = Twin::from(bare).player(1);
     let mut run = |_| {
-        bare.evaluate_crowd(&poses.bones, &poses.controls, &mut space, None, out)
-            .expect("the poses fit the twin");
+        player.crowd(poses.some(twin, 0..poses.count), out).expect("the poses fit the twin");
     };
     Ok(best_of_many(|| time(1, &mut run)) / poses.count as f64)
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use understudy_io::tensors::{TensorWriter, Tensors};
 use understudy_io::{Dim, ReadError, read_bytes};
 use understudy_learn::body::{GroupReport, TrainedGroup};
+use understudy_runtime::Activation;
 use understudy_runtime::body::{GroupParts, LayerParts, Storage};
-use understudy_runtime::dense::Activation;
 
 /// The folder of checkpoints of one training run.
 pub(crate) struct Checkpoints {

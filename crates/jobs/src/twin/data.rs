@@ -3,10 +3,12 @@
 use crate::{Event, JobError, Watch};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use understudy_core::{Affine3A, Mesh, Skeleton, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::body::Poses;
-use understudy_runtime::body::{BodyTwin, file};
+use understudy_runtime::Twin;
+use understudy_runtime::body::BodyTwin;
 
 /// A whole dataset in memory.
 pub(crate) struct Loaded {
@@ -66,14 +68,22 @@ impl Loaded {
             skeleton: &self.skeleton,
             bones: std::mem::take(&mut self.bones),
             controls: std::mem::take(&mut self.controls),
-            control_names: self.header.controls.iter().map(|spec| spec.name.clone()).collect(),
+            specs: self.header.controls.clone(),
             vertices: std::mem::take(&mut self.vertices),
         }
     }
 }
 
-/// Reads a twin; every error names the file.
-pub fn open_twin(path: &Path) -> Result<BodyTwin, JobError> {
+/// Reads a twin of any kind; every error names the file.
+pub fn open_twin(path: &Path) -> Result<Twin, JobError> {
     let bytes = understudy_io::read_bytes(path)?;
-    file::parse(&bytes).map_err(|error| JobError::unusable(path, error))
+    Twin::parse(&bytes).map_err(|error| JobError::unusable(path, error))
+}
+
+/// Reads a body twin.
+pub fn open_body_twin(path: &Path) -> Result<Arc<BodyTwin>, JobError> {
+    match open_twin(path)? {
+        Twin::Body(twin) => Ok(twin),
+        Twin::Face(_) => Err(JobError::unusable(path, "is a twin of a face; one of a body is needed")),
+    }
 }

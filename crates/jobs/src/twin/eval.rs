@@ -1,19 +1,21 @@
 //! `eval`: a twin and every baseline on the same held-out poses. Start at [`eval`]; the page of pictures is
 //! in `eval_page`.
 
-use super::data::{Loaded, open_twin};
+use super::data::{Loaded, open_body_twin};
 use super::eval_page;
 use crate::outputs::check_folder;
 use crate::{Event, JobError, Watch, names, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::metrics::{EnvelopingError, distances, summarise};
 use understudy_core::{Affine3A, Vec3};
 use understudy_learn::baselines::{Approximation, Examples, PoseSpace, RotationalRegression, Skinned};
 use understudy_learn::body::Poses;
-use understudy_runtime::body::{BodyTwin, Workspace};
+use understudy_runtime::body::BodyTwin;
+use understudy_runtime::{Pose, Twin};
 
 /// What to weigh.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,7 +110,7 @@ pub struct EvalReport {
 /// Weighs a twin.
 pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobError> {
     config.report.as_deref().map(check_folder).transpose()?;
-    let twin = open_twin(&config.twin)?;
+    let twin = open_body_twin(&config.twin)?;
     if config.test.is_empty() {
         return Err(JobError::setting("test", "no dataset of held-out poses is named"));
     }
@@ -223,7 +225,7 @@ pub(crate) struct Exhibit {
 
 fn weigh(
     config: &EvalConfig,
-    twin: &BodyTwin,
+    twin: &Arc<BodyTwin>,
     sets: Vec<(String, Loaded)>,
     baselines: &[Box<dyn Approximation>],
     watch: &dyn Watch,
@@ -241,14 +243,14 @@ fn weigh(
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
     let mut poses_seen = 0;
-    let mut workspace = Workspace::new(twin, 1);
+    let mut player = Twin::from(Arc::clone(twin)).player(1);
     let (mut out, mut rigid) = (vec![Vec3::ZERO; twin.vertex_count()], vec![Vec3::ZERO; twin.vertex_count()]);
     for (name, mut loaded) in sets {
         let specs = loaded.header.controls.clone();
-        let controls = twin.header().controls.iter().map(|control| {
+        let controls = twin.header().inputs.controls.iter().map(|control| {
             specs
-                .find(control)
-                .ok_or_else(|| JobError::unusable(&name, format!("has no control '{control}'")))
+                .find(&control.name)
+                .ok_or_else(|| JobError::unusable(&name, format!("has no control '{}'", control.name)))
         });
         let controls = controls.collect::<Result<Vec<usize>, JobError>>()?;
         let poses = loaded.poses();
@@ -278,7 +280,8 @@ fn weigh(
                     let start = Instant::now();
                     if method == 0 {
                         let extra: Vec<f32> = controls.iter().map(|c| poses.controls_of(pose)[*c]).collect();
-                        twin.evaluate(bones, &extra, &mut workspace, None, &mut out)
+                        player
+                            .pose(Pose::Bones { bones, extras: &extra }, &mut out)
                             .map_err(|error| JobError::unusable(&name, format!("pose {pose}: {error}")))?;
                     } else {
                         baselines[method - 1].evaluate(bones, &mut out);

@@ -1,7 +1,7 @@
 //! `export --onnx`: the whole of a twin as an ONNX graph for other programs. The fitted skin alone, for
 //! engines that run no code, is in `export_glb`.
 
-use super::data::open_twin;
+use super::data::open_body_twin;
 use super::onnx::body_graph;
 use crate::JobError;
 use crate::outputs::{check_distinct, check_file};
@@ -48,14 +48,14 @@ pub fn check_outputs(twin: &Path, onnx: Option<&Path>, glb: Option<&Path>) -> Re
 /// Writes the ONNX graph.
 pub fn export_onnx(config: &ExportConfig) -> Result<ExportReport, JobError> {
     check_file(&config.output, &[&config.twin])?;
-    let twin = open_twin(&config.twin)?;
-    let bytes = body_graph(twin.parts());
+    let twin = open_body_twin(&config.twin)?;
+    let bytes = body_graph(&twin.parts());
     write_atomic(&config.output, &bytes)?;
     Ok(ExportReport {
         output: config.output.clone(),
         bytes: bytes.len(),
         bones: [twin.bone_count(), 3, 4],
-        controls: twin.header().controls.clone(),
+        controls: twin.header().inputs.controls.iter().map(|control| control.name.clone()).collect(),
         vertices: [twin.vertex_count(), 3],
     })
 }

@@ -1,7 +1,7 @@
 //! `export --glb`: the linear part of a body twin as a plain skinned GLB with clips, for engines that run no
 //! code. Start at [`export_glb`]; what the networks add is lost, and the report says how much that is.
 
-use super::data::{Loaded, open_twin};
+use super::data::{Loaded, open_body_twin};
 use super::eval::check_fits;
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_core::metrics::{distances, summarise};
-use understudy_core::{Affine3A, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3};
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
 use understudy_learn::body::Poses;
@@ -128,7 +128,7 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
         ));
     }
     let pool = threads::pool(config.threads)?;
-    let twin = open_twin(&config.twin)?;
+    let twin = open_body_twin(&config.twin)?;
     let train = match &config.train {
         None => None,
         Some(folder) => {
@@ -220,16 +220,12 @@ fn fit_skin(
         let examples = Examples { poses, rest: mesh.positions(), inverse_rest };
         Skinned::fit("lbs4", &examples, INFLUENCES, CANDIDATES)
     };
-    match (train, &twin.parts().base, rig) {
+    match (train, twin.parts().base, rig) {
         (Some(mut train), ..) => Ok((fit(&train.poses()), WeightSource::Dataset)),
         (None, Some(base), _) if base.max_influences() <= INFLUENCES => {
             let rest = mesh.positions().to_vec();
-            let skin = Skinned {
-                name: "lbs4".into(),
-                rest,
-                inverse_rest: inverse_rest.to_vec(),
-                weights: base.clone(),
-            };
+            let skin =
+                Skinned { name: "lbs4".into(), rest, inverse_rest: inverse_rest.to_vec(), weights: base };
             Ok((skin, WeightSource::Twin))
         }
         (None, _, Some(rig)) => {
@@ -245,7 +241,7 @@ fn fit_skin(
                 skeleton,
                 bones: bones.concat(),
                 controls: Vec::new(),
-                control_names: Vec::new(),
+                specs: ControlSpecs::new(Vec::new()).expect("no controls are valid"),
                 vertices: vertices.concat(),
             };
             Ok((fit(&poses), WeightSource::Rig))

@@ -3,23 +3,15 @@
 
 use crate::JobError;
 use rayon::prelude::*;
-use serde::Serialize;
 use understudy_core::Vec3;
 use understudy_learn::body::{Plan, Poses, with_fixed_point};
-use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, Storage, TwinError, Workspace};
-use understudy_runtime::dense::Precision;
+use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, Storage};
+use understudy_runtime::{Distances, Pose, Precision, Twin, TwinError};
 
 /// A group whose vertices 16-bit weights move by more than this keeps 32 bits in some layers.
 const LIMIT_MM: f64 = 0.019;
 /// Poses that the difference is measured on.
 const POSES: usize = 400;
-
-/// How far 16-bit weights move the vertices, mm.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct HalfError {
-    mean: f64,
-    max: f64,
-}
 
 /// The parts with weights that 16 bits hold. Where that costs too much a group's layers stay in 32 bits, from
 /// the last hidden one on, as few as it takes. What it costs is noted in the header.
@@ -53,15 +45,15 @@ pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result
     }
     let vertices: usize = parts.groups.iter().map(|group| group.vertices.len()).sum();
     let weighted = errors.iter().zip(&parts.groups).map(|(e, group)| e.mean * group.vertices.len() as f64);
-    let whole = HalfError {
+    let whole = Distances {
         mean: weighted.sum::<f64>() / vertices.max(1) as f64,
         max: errors.iter().map(|e| e.max).fold(0.0, f64::max),
     };
     let layers = parts.groups.iter().flat_map(|group| &group.layers);
     let kept: usize =
         layers.filter(|layer| layer.storage == Storage::Single).map(|layer| layer.weights.len()).sum();
-    parts.header.training["half_error_mm"] = serde_json::json!(whole);
-    parts.header.training["weights_in_32_bits"] = serde_json::json!(kept);
+    parts.header.training.half_error_mm = Some(whole);
+    parts.header.training.weights_in_32_bits = kept;
     Ok(parts)
 }
 
@@ -71,29 +63,30 @@ fn errors(
     halves: &BodyParts,
     plan: &Plan,
     poses: &Poses<'_>,
-) -> Result<Vec<HalfError>, TwinError> {
+) -> Result<Vec<Distances>, TwinError> {
     // Seams mix the errors of groups; the question is whose they are.
     let open = |parts: &BodyParts| BodyParts { seams: None, ..parts.clone() };
-    let half = BodyTwin::new(open(halves), Precision::Half)?;
-    let single = BodyTwin::new(open(exact), Precision::Single)?;
+    let half = Twin::from(BodyTwin::new(open(halves), Precision::Half)?);
+    let single = Twin::from(BodyTwin::new(open(exact), Precision::Single)?);
     let used = plan.used_controls();
-    let one = |pose: &usize| -> Result<Vec<HalfError>, TwinError> {
+    let one = |pose: &usize| -> Vec<Distances> {
         let mut vertices = [vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]];
         let controls: Vec<f32> = used.iter().map(|c| poses.controls_of(*pose)[*c as usize]).collect();
         for (twin, out) in [&half, &single].into_iter().zip(&mut vertices) {
-            twin.evaluate(poses.bones_of(*pose), &controls, &mut Workspace::new(twin, 1), None, out)?;
+            let pose = Pose::Bones { bones: poses.bones_of(*pose), extras: &controls };
+            twin.player(1).pose(pose, out).expect("checked poses fit the twin");
         }
         let [a, b] = &vertices;
         let group = |group: &GroupParts| {
             let miss = |v: &u32| f64::from(a[*v as usize].distance(b[*v as usize])) * 10.0;
             let misses = || group.vertices.iter().map(miss);
             let mean = misses().sum::<f64>() / group.vertices.len().max(1) as f64;
-            HalfError { mean, max: misses().fold(0.0, f64::max) }
+            Distances { mean, max: misses().fold(0.0, f64::max) }
         };
-        Ok(exact.groups.iter().map(group).collect())
+        exact.groups.iter().map(group).collect()
     };
-    let all = poses.spread(POSES).par_iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    let whole = |group: usize| HalfError {
+    let all = poses.spread(POSES).par_iter().map(one).collect::<Vec<_>>();
+    let whole = |group: usize| Distances {
         mean: all.iter().map(|pose| pose[group].mean).sum::<f64>() / all.len().max(1) as f64,
         max: all.iter().map(|pose| pose[group].max).fold(0.0, f64::max),
     };

@@ -14,9 +14,9 @@ use std::time::Instant;
 use understudy_core::mesh::Fnv;
 use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
 use understudy_rigs::Rig;
+use understudy_runtime::Precision;
 pub use understudy_runtime::body::InputFrame;
-use understudy_runtime::body::{BodyTwin, file};
-use understudy_runtime::dense::Precision;
+use understudy_runtime::body::{BodyTwin, to_bytes};
 
 /// What moves the vertices before the networks add to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -200,8 +200,7 @@ fn train(
     if config.half {
         parts = halve(&parts, &plan, poses)?;
     }
-    let bytes =
-        file::to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
+    let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
     // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
     let twin = BodyTwin::new(parts, precision).map_err(|error| JobError::Machine(error.to_string()))?;
     understudy_io::write_atomic(&config.output, &bytes)?;

@@ -15,4 +15,5 @@ pub(crate) mod peers;
 pub(crate) mod race;
 mod sight;
 
-pub use data::open_twin;
+pub use data::{open_body_twin, open_twin};
+pub use understudy_runtime::{Distances, Twin};

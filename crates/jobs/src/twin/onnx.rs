@@ -6,19 +6,19 @@
 use super::sight::Sight;
 use understudy_core::{Affine3A, SkinWeights};
 use understudy_io::onnx::{Attribute, Graph, Value};
+use understudy_runtime::Activation;
 use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, SeamCorrection};
-use understudy_runtime::dense::Activation;
 
 /// The bytes of the model.
 pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let mut graph = Graph::default();
-    let joints = parts.header.bones.len();
+    let joints = parts.header.inputs.bones.len();
     let bones = graph.input("bones", &[joints, 3, 4]);
-    let skeleton = Skeleton::new(&mut graph, &bones, parts.header.rigid_frames);
+    let skeleton = Skeleton::new(&mut graph, &bones, parts.rigid_frames);
     let sight = Sight::new(parts);
     let mut inputs = seen_bones(&mut graph, joints, &sight, &skeleton);
-    if !parts.header.controls.is_empty() {
-        let controls = graph.input("controls", &[parts.header.controls.len()]);
+    if !parts.header.inputs.controls.is_empty() {
+        let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
         inputs = graph.node("Concat", &[&inputs, &controls], &[Attribute::Integer("axis", 0)]);
     }
     let groups: Vec<Value> = parts

@@ -10,8 +10,8 @@ use std::time::Duration;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{Dim, ReadError, write_atomic};
+use understudy_runtime::Activation;
 use understudy_runtime::body::BodyParts;
-use understudy_runtime::dense::Activation;
 
 const SCRIPT: &str = include_str!("peers.py");
 
@@ -133,7 +133,7 @@ pub(crate) fn environment(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, J
 
 /// Poses and networks as arrays that Python reads.
 fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f32]) -> Result<(), JobError> {
-    let joints = parts.header.bones.len();
+    let joints = parts.header.inputs.bones.len();
     let poses = bones.len() / joints;
     let mut writer = NpzWriter::new();
     let numbers: Vec<f32> = bones.iter().flat_map(rows).collect();
@@ -151,7 +151,7 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
     let groups = parts.groups.iter().zip(&sight.inputs).filter(|(group, _)| !group.vertices.is_empty());
     let groups: Vec<_> = groups.collect();
     writer.i32("groups", &[], &[groups.len() as i32]);
-    writer.i32("rigid", &[], &[i32::from(parts.header.rigid_frames)]);
+    writer.i32("rigid", &[], &[i32::from(parts.rigid_frames)]);
     for (index, (group, seen)) in groups.into_iter().enumerate() {
         let named = |name: &str| format!("{index}.{name}");
         let inputs: Vec<i32> = seen.iter().map(|i| *i as i32).collect();

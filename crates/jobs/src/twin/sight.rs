@@ -13,9 +13,9 @@ pub(crate) struct Sight {
 
 impl Sight {
     pub fn new(parts: &BodyParts) -> Self {
-        let bones = &parts.header.bones;
+        let bones = &parts.header.inputs.bones;
         let controls_at = (bones.len() * BONE_INPUTS) as u32;
-        match parts.header.frame {
+        match parts.frame {
             InputFrame::Parent => Self {
                 pairs: bones.iter().enumerate().map(|(bone, header)| (header.parent, bone)).collect(),
                 inputs: parts.groups.iter().map(|group| group.inputs.clone()).collect(),

@@ -19,7 +19,7 @@ pub use plan::{BodySettings, GroupReport, Plan, TrainedGroup};
 pub use rounding::with_fixed_point;
 
 use thiserror::Error;
-use understudy_core::{Affine3A, Mesh, Skeleton, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Mesh, Skeleton, Vec3};
 use understudy_rigs::RigError;
 
 /// Why a body twin could not be learned.
@@ -72,8 +72,8 @@ pub struct Poses<'a> {
     pub bones: Vec<Affine3A>,
     /// Control values, `[N · C]`.
     pub controls: Vec<f32>,
-    /// Names of the controls, `[C]`.
-    pub control_names: Vec<String>,
+    /// The controls, `[C]`.
+    pub specs: ControlSpecs,
     /// `[N · V]` cm.
     pub vertices: Vec<Vec3>,
 }
@@ -103,7 +103,7 @@ impl Poses<'_> {
 
     /// Controls of a pose.
     pub fn controls_of(&self, pose: usize) -> &[f32] {
-        let count = self.control_names.len();
+        let count = self.specs.len();
         &self.controls[pose * count..(pose + 1) * count]
     }
 
@@ -118,7 +118,7 @@ impl Poses<'_> {
         }
         count("vertices", self.vertices.len(), poses * self.mesh.vertex_count())?;
         count("bones", self.bones.len(), poses * self.skeleton.len())?;
-        count("controls", self.controls.len(), poses * self.control_names.len())?;
+        count("controls", self.controls.len(), poses * self.specs.len())?;
         for pose in 0..poses {
             let bad = |what| Err(LearnError::NonFinite { pose, what });
             if self.bones_of(pose).iter().any(|b| !b.is_finite()) {

@@ -12,12 +12,10 @@ use crate::dense::train::{TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use understudy_core::{Affine3A, Random, SkinWeights, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Random, SkinWeights, Vec3};
 use understudy_rigs::Rig;
-use understudy_runtime::body::{
-    BodyHeader, BodyParts, BoneHeader, GroupParts, InputFrame, LayerParts, Storage,
-};
-use understudy_runtime::dense::Activation;
+use understudy_runtime::body::{BodyParts, GroupParts, InputFrame, LayerParts, Storage};
+use understudy_runtime::{Activation, BoneHeader, Header, Inputs, Training};
 
 /// How to learn a body twin. The defaults are the paper's sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -461,27 +459,37 @@ impl Plan {
         groups: Vec<TrainedGroup>,
         settings: &BodySettings,
     ) -> BodyParts {
-        let names = self.used_controls().iter().map(|c| poses.control_names[*c as usize].clone()).collect();
+        let used = self.used_controls().iter().map(|c| poses.specs.get(*c as usize).clone()).collect();
+        let controls = ControlSpecs::new(used).expect("some of valid controls are valid");
         let bones = poses.skeleton.bones();
         let reports: Vec<&GroupReport> = groups.iter().map(|g| &g.report).collect();
-        let training = serde_json::json!({
-            "poses": poses.len(),
-            "settings": settings,
-            "inputs_probed": self.probed,
-            "assignment_error_cm2": self.assignment.error,
-            "groups": reports,
-        });
+        let details = [
+            ("settings".to_owned(), serde_json::json!(settings)),
+            ("assignment_error_cm2".to_owned(), serde_json::json!(self.assignment.error)),
+            ("groups".to_owned(), serde_json::json!(reports)),
+        ];
+        let training = Training {
+            poses: poses.len(),
+            inputs_probed: self.probed,
+            details: details.into(),
+            ..Training::default()
+        };
         BodyParts {
-            header: BodyHeader {
+            header: Header {
                 rig: rig_name.into(),
                 topology_hash: poses.mesh.topology_hash(),
                 units: "cm".into(),
-                bones: bones.iter().map(|b| BoneHeader { name: b.name.clone(), parent: b.parent }).collect(),
-                controls: names,
-                frame: self.frame,
-                rigid_frames: false,
+                inputs: Inputs {
+                    bones: bones
+                        .iter()
+                        .map(|b| BoneHeader { name: b.name.clone(), parent: b.parent })
+                        .collect(),
+                    controls,
+                },
                 training,
             },
+            frame: self.frame,
+            rigid_frames: false,
             rest_vertices: poses.mesh.positions().to_vec(),
             rest_bones: poses.skeleton.rest_global().to_vec(),
             base: self.base.clone(),

@@ -10,8 +10,8 @@ use super::trainer::Problem;
 use rayon::prelude::*;
 use understudy_core::Vec3;
 use understudy_core::normals::{vertex_normals, vertex_normals_into};
-use understudy_runtime::dense::Precision;
-use understudy_runtime::face::{FaceError, FaceParts, FaceTwin, MapParts, NetParts, Workspace};
+use understudy_runtime::face::{FaceParts, FaceTwin, MapParts, NetParts};
+use understudy_runtime::{Pose, Precision, Twin, TwinError};
 
 /// Vertices of all poses become their unit normals, in place.
 pub fn take_normals(poses: &mut FacePoses<'_>) {
@@ -79,17 +79,19 @@ fn join_maps(map: &mut MapParts, other: &MapParts) {
 
 /// Mean angle to the true normals, degrees: of the maps' normals, and of those of the faces that the maps' offsets
 /// give. `poses`: of normals; `chosen`: those that are looked at.
-pub fn angles(parts: &FaceParts, poses: &FacePoses<'_>, chosen: &[usize]) -> Result<[f64; 2], FaceError> {
+pub fn angles(parts: &FaceParts, poses: &FacePoses<'_>, chosen: &[usize]) -> Result<[f64; 2], TwinError> {
     // The head holds still in these poses.
     let still = FaceParts { frame: None, ..parts.clone() };
-    let twin = FaceTwin::new(still, Precision::Half)?;
-    let mut space = Workspace::new(&twin, 1);
+    let twin = Twin::from(FaceTwin::new(still, Precision::Half)?);
+    let mut player = twin.player(1);
     let blank = vec![Vec3::ZERO; twin.vertex_count()];
     let (mut vertices, mut drawn, mut computed) = (blank.clone(), blank.clone(), blank);
     let mut sums = [0.0f64; 2];
     for &pose in chosen {
-        twin.evaluate(poses.controls_of(pose), &mut space, None, &mut vertices)?;
-        twin.normals(&space, &vertices, &mut drawn)?;
+        player
+            .pose(Pose::Controls(poses.controls_of(pose)), &mut vertices)
+            .expect("checked poses fit the twin");
+        player.normals(&vertices, &mut drawn).expect("arrays of the twin's size");
         vertex_normals_into(parts.mesh.faces(), &vertices, &mut computed);
         for (sum, normals) in sums.iter_mut().zip([&drawn, &computed]) {
             let angle = |(a, b): (&Vec3, &Vec3)| f64::from(a.angle_between(*b).to_degrees());
@@ -131,7 +133,8 @@ mod tests {
             learn(&trainer, &plan, &plan.balance, 300);
             trainer.parts()
         };
-        let before = plan.finish(&poses, "small", None, nets.clone(), vec![], serde_json::Value::Null);
+        let before =
+            plan.finish(&poses, "small", None, nets.clone(), vec![], understudy_runtime::Training::default());
         take_normals(&mut poses);
         assert!(poses.vertices.iter().all(|n| (n.length() - 1.0).abs() < 1e-3));
         let reader =
@@ -149,7 +152,8 @@ mod tests {
         let mut resting = nets.clone();
         join(&mut nets, &drawn);
         join(&mut resting, &blank);
-        let finish = |nets| plan.finish(&poses, "small", None, nets, vec![], serde_json::Value::Null);
+        let finish =
+            |nets| plan.finish(&poses, "small", None, nets, vec![], understudy_runtime::Training::default());
         let (after, resting) = (finish(nets), finish(resting));
         let chosen: Vec<usize> = (0..40).collect();
         let [learned, computed] = angles(&after, &poses, &chosen).expect("a valid twin");
@@ -157,10 +161,9 @@ mod tests {
         assert!(learned < 0.5 * at_rest, "drawn {learned}°, at rest {at_rest}°, from faces {computed}°");
         assert!((computed - same).abs() < 1e-9);
         let pose = |parts: &FaceParts| {
-            let twin = FaceTwin::new(parts.clone(), Precision::Half).expect("a valid twin");
+            let twin = Twin::from(FaceTwin::new(parts.clone(), Precision::Half).expect("a valid twin"));
             let mut out = vec![Vec3::ZERO; twin.vertex_count()];
-            let controls = poses.controls_of(3);
-            twin.evaluate(controls, &mut Workspace::new(&twin, 1), None, &mut out).expect("a valid pose");
+            twin.player(1).pose(Pose::Controls(poses.controls_of(3)), &mut out).expect("a valid pose");
             out
         };
         // Sums of three and of six channels round differently.

@@ -15,9 +15,8 @@ use super::{FaceLearnError, FacePoses, FaceSettings};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
 use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::sample::stepped;
-use understudy_runtime::face::{
-    FaceHeader, FaceParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage,
-};
+use understudy_runtime::face::{FaceParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage};
+use understudy_runtime::{Header, Inputs, Training};
 
 /// Validation poses that suffice.
 const MOST_VALIDATION: usize = 96;
@@ -261,14 +260,14 @@ impl Plan {
         frame: Option<MotionParts>,
         nets: Vec<NetParts>,
         bodies: Vec<RigidBodyParts>,
-        training: serde_json::Value,
+        training: Training,
     ) -> FaceParts {
         FaceParts {
-            header: FaceHeader {
+            header: Header {
                 rig: rig_name.into(),
                 topology_hash: poses.mesh.topology_hash(),
                 units: "cm".into(),
-                controls: poses.specs.clone(),
+                inputs: Inputs { bones: Vec::new(), controls: poses.specs.clone() },
                 training,
             },
             mesh: poses.mesh.clone(),

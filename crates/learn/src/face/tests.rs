@@ -115,9 +115,9 @@ mod training {
     use super::super::{frame, inputs::Influences, schedule};
     use super::*;
     use understudy_core::DVec3;
-    use understudy_runtime::dense::Precision;
     use understudy_runtime::face::map_decoder::MapShape;
-    use understudy_runtime::face::{FaceTwin, LEAK, Stage, Workspace};
+    use understudy_runtime::face::{FaceTwin, LEAK, Stage};
+    use understudy_runtime::{Pose, Precision, Training, Twin};
     use understudy_testkit::gradient::directional_miss;
 
     fn leak(x: f64) -> f64 {
@@ -355,7 +355,7 @@ mod training {
             .expect("not stopped")
             .into_iter()
             .map(|(body, _)| body);
-        plan.finish(&poses, "small", frame_parts, nets, bodies.collect(), serde_json::Value::Null)
+        plan.finish(&poses, "small", frame_parts, nets, bodies.collect(), Training::default())
     }
 
     /// Mean distance on fresh poses, cm: of the twin, of its coarse part, of the rest pose.
@@ -365,12 +365,12 @@ mod training {
         let poses = test.poses();
         let mut sums = [0.0; 3];
         let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+        let mut players = [twin.coarse(), twin].map(|twin| Twin::from(twin).player(1));
+        players.reverse();
         for pose in 0..poses.len() {
             let truth = poses.vertices_of(pose);
-            for (slot, mut space) in
-                [Workspace::new(&twin, 1), Workspace::coarse(&twin, 1)].into_iter().enumerate()
-            {
-                twin.evaluate(poses.controls_of(pose), &mut space, None, &mut out).expect("a valid pose");
+            for (slot, player) in players.iter_mut().enumerate() {
+                player.pose(Pose::Controls(poses.controls_of(pose)), &mut out).expect("a valid pose");
                 sums[slot] += out.iter().zip(truth).map(|(a, b)| f64::from(a.distance(*b))).sum::<f64>();
             }
             let rest = face.mesh.positions().iter();
@@ -411,12 +411,12 @@ mod training {
         assert!(twin.rigid[0].follows.iter().all(|v| twin.bodies[0].vertices.contains(v)));
         let test = small_face(77, 40);
         let poses = test.poses();
-        let twin = FaceTwin::new(twin, Precision::Half).expect("a valid twin");
-        let mut space = Workspace::new(&twin, 1);
+        let twin = Twin::from(FaceTwin::new(twin, Precision::Half).expect("a valid twin"));
+        let mut player = twin.player(1);
         let mut out = vec![Vec3::ZERO; twin.vertex_count()];
         let (mut miss, mut motion) = (0.0, 0.0);
         for pose in 0..poses.len() {
-            twin.evaluate(poses.controls_of(pose), &mut space, None, &mut out).expect("a valid pose");
+            player.pose(Pose::Controls(poses.controls_of(pose)), &mut out).expect("a valid pose");
             for vertex in first..out.len() {
                 let truth = poses.vertices_of(pose)[vertex];
                 miss += out[vertex].distance(truth);

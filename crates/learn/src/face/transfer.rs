@@ -107,9 +107,7 @@ pub fn transfer(twin: &FaceParts, mesh: &Mesh) -> Result<Transferred, FaceLearnE
     bodies.retain(|body| !body.vertices.is_empty());
     let mut header = twin.header.clone();
     header.topology_hash = mesh.topology_hash();
-    if let Some(training) = header.training.as_object_mut() {
-        training.insert("transferred_from".into(), format!("{:016x}", twin.header.topology_hash).into());
-    }
+    header.training.transferred_from = Some(format!("{:016x}", twin.header.topology_hash));
     let parts = FaceParts { header, mesh: mesh.clone(), frame: twin.frame.clone(), nets, bodies, rigid };
     Ok(Transferred { parts, outside, spots })
 }
@@ -367,8 +365,8 @@ mod tests {
     use super::super::{FaceSettings, Plan, inputs::Influences};
     use super::*;
     use understudy_core::{Face, MeshParts};
-    use understudy_runtime::dense::Precision;
-    use understudy_runtime::face::{FaceTwin, Workspace};
+    use understudy_runtime::face::FaceTwin;
+    use understudy_runtime::{Pose, Precision, Training, Twin};
 
     /// A twin with random weights: what it draws does not matter, where it is sampled does.
     fn twin(bodies: bool) -> (super::super::tests::SmallFace, FaceParts) {
@@ -382,15 +380,15 @@ mod tests {
         let trainer = Trainer::new(problem, plan.coarse.clone(), 8, 8, 1, 1).expect("threads start");
         let bodies = learn_bodies(&poses, &plan.bodies, &influences, 1, &|_| true).expect("not stopped");
         let bodies = bodies.into_iter().map(|(body, _)| body).collect();
-        let parts = plan.finish(&poses, "small", None, trainer.parts(), bodies, serde_json::json!({}));
+        let parts = plan.finish(&poses, "small", None, trainer.parts(), bodies, Training::default());
         (face, parts)
     }
 
     fn pose(parts: FaceParts) -> Vec<Vec3> {
-        let twin = FaceTwin::new(parts, Precision::Single).expect("a valid twin");
+        let twin = Twin::from(FaceTwin::new(parts, Precision::Single).expect("a valid twin"));
         let mut out = vec![Vec3::ZERO; twin.vertex_count()];
         let controls = [0.9, 0.3, 0.8, 0.2, 0.5, 0.0];
-        twin.evaluate(&controls, &mut Workspace::new(&twin, 1), None, &mut out).expect("a valid pose");
+        twin.player(1).pose(Pose::Controls(&controls), &mut out).expect("a valid pose");
         out
     }
 

@@ -13,6 +13,7 @@ mod portable;
 
 use crate::dense::{Kernel, LayerError};
 use half::f16;
+use std::collections::HashMap;
 use std::ops::Range;
 use understudy_core::{Affine3A, Vec3};
 
@@ -137,7 +138,8 @@ impl Decoder {
         let panels = runs.len();
         let used = |place: usize| {
             let rows = &weights[3 * place * columns..3 * (place + 1) * columns];
-            let column = |row: &[f32]| row.iter().rposition(|w| *w != 0.0).map_or(0, |last| last + 1);
+            // By bits: a weight of -0 comes back from `unpack`.
+            let column = |row: &[f32]| row.iter().rposition(|w| w.to_bits() != 0).map_or(0, |last| last + 1);
             rows.chunks_exact(columns.max(1)).map(column).max().unwrap_or(0)
         };
         let mut starts = vec![0];
@@ -188,6 +190,38 @@ impl Decoder {
             #[cfg(target_arch = "x86_64")]
             lines,
         })
+    }
+
+    /// Weights `[3 P × columns]` by rows and places `[P]`, flat, of the vertices that go to `targets`, as they were packed
+    /// but for the rounding of their form.
+    pub fn unpack(&self, targets: &[u32]) -> (Vec<f32>, Vec<f32>) {
+        let place_of: HashMap<u32, usize> = targets.iter().enumerate().map(|(p, t)| (*t, p)).collect();
+        let mut weights = vec![0.0; 3 * targets.len() * self.columns];
+        let mut places = vec![0.0; 3 * targets.len()];
+        for (slot, target) in self.targets.iter().enumerate() {
+            let (panel, lane, place) = (slot / LANES, slot % LANES, place_of[target]);
+            for axis in 0..3 {
+                places[3 * place + axis] = self.bias[panel * NUMBERS + axis * LANES + lane];
+                for column in 0..self.starts[panel + 1] - self.starts[panel] {
+                    let packed = (self.starts[panel] + column) * NUMBERS + axis * LANES + lane;
+                    weights[(3 * place + axis) * self.columns + column] = match &self.weights {
+                        Weights::Single(numbers) => numbers[packed],
+                        Weights::Half(bits) => f16::from_bits(bits[packed]).to_f32(),
+                        Weights::Fixed(steps) => f32::from(steps[packed]) * STEP,
+                    };
+                }
+            }
+        }
+        (weights, places)
+    }
+
+    /// How its weights are stored.
+    pub fn form(&self) -> Form {
+        match self.weights {
+            Weights::Half(_) => Form::Half,
+            Weights::Single(_) => Form::Single,
+            Weights::Fixed(_) => Form::Fixed,
+        }
     }
 
     /// Coefficients that it takes.

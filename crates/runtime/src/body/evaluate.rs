@@ -3,9 +3,10 @@
 use super::decoder::{Coefficients, LANES, rows};
 use super::input_features::crowd::{BoneLanes, Lanes, Rows};
 use super::input_features::{Frames, GroupPose, input_features};
-use super::seam_correction::PackedSeams;
-use super::{BONE_INPUTS, BodyTwin, Group, InputFrame, TwinError};
+use super::{BONE_INPUTS, BodyTwin, Group, InputFrame};
+use crate::PoseError;
 use crate::dense::{Kernel, Layer};
+use crate::error::{check_count, check_finite};
 use crate::large_pages::VertexBuffer;
 use crate::workers::Workers;
 use std::ops::Range;
@@ -17,8 +18,8 @@ use understudy_core::{Affine3A, Vec3, Vec3A};
 /// second-level cache, large enough that widening weights of 16 bits is a small part of the work.
 pub const BLOCK: usize = 256;
 
-/// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
-pub struct Workspace {
+/// Memory for evaluating a twin, made once, and used with no other twin: a [`Player`](crate::Player) owns both.
+pub(crate) struct Workspace {
     kernel: Kernel,
     /// `[block × inputs]`.
     inputs: Vec<f32>,
@@ -72,11 +73,11 @@ impl Workspace {
     }
 
     fn with_block(twin: &BodyTwin, tasks: usize, block: usize) -> Self {
-        let input_count = twin.bone_count() * BONE_INPUTS + twin.header().controls.len();
-        let rigid = twin.header().rigid_frames;
+        let input_count = twin.bone_count() * BONE_INPUTS + twin.extra_count();
+        let rigid = twin.rigid_frames;
         let chunk = |groups: Range<usize>| {
             let members = || twin.groups[groups.clone()].iter();
-            let inputs = twin.parts.groups[groups.clone()].iter().map(|g| g.inputs.len()).max();
+            let inputs = twin.groups[groups.clone()].iter().map(|g| g.inputs.len()).max();
             let widest = |g: &Group| g.layers.iter().map(|l| l.padded_rows().max(l.columns())).max();
             let widest = members().filter_map(widest).max().max(inputs).unwrap_or(0);
             // An odd number of cache lines: rows of a block must not fall on each other's lines.
@@ -93,7 +94,7 @@ impl Workspace {
             })
         };
         let chunks = balance(twin, tasks.max(1)).into_iter().map(chunk).collect();
-        let corrected = twin.seams.as_ref().map_or(0, PackedSeams::working_size);
+        let corrected = twin.seams.as_ref().map_or(0, |(_, seams)| seams.working_size());
         let corrections = (0..block).map(|_| Mutex::new(vec![Vec3A::ZERO; corrected])).collect();
         Self {
             kernel: Kernel::detect(),
@@ -111,12 +112,13 @@ impl Workspace {
             corrections,
             skinning_matrices: vec![
                 [0.0; BONE_INPUTS];
-                twin.skin.as_ref().map_or(0, |_| block * twin.bone_count())
+                twin.base.skin().map_or(0, |_| block * twin.bone_count())
             ],
         }
     }
 
-    /// Uses another kernel than the fastest, for tests.
+    /// Uses another kernel than the fastest.
+    #[cfg(test)]
     pub fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
         self
@@ -126,9 +128,9 @@ impl Workspace {
 /// Cuts the groups into runs of about equal work.
 fn balance(twin: &BodyTwin, tasks: usize) -> Vec<Range<usize>> {
     let work = |index: usize| {
-        let parts = &twin.parts.groups[index];
-        let inputs = 6 * parts.inputs.len();
-        twin.groups[index].multiply_adds() + inputs + 16 * (parts.vertices.len() + parts.ghosts.len())
+        let group = &twin.groups[index];
+        let written = group.vertices.iter().map(Vec::len).sum::<usize>();
+        group.multiply_adds() + 6 * group.inputs.len() + 16 * written
     };
     let whole: usize = (0..twin.groups.len()).map(work).sum();
     let mut ranges = Vec::new();
@@ -145,14 +147,14 @@ fn balance(twin: &BodyTwin, tasks: usize) -> Vec<Range<usize>> {
 
 impl BodyTwin {
     /// Moves the vertices for one pose. `bones`: world transforms, `[J]`. `controls`: the extra inputs.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         bones: &[Affine3A],
         controls: &[f32],
         workspace: &mut Workspace,
         workers: Option<&Workers>,
         out: &mut [Vec3],
-    ) -> Result<(), TwinError> {
+    ) -> Result<(), PoseError> {
         self.check_pose(bones, controls, out.len())?;
         self.block(bones, controls, 1, workspace, workers, out);
         Ok(())
@@ -160,23 +162,19 @@ impl BodyTwin {
 
     /// Moves the vertices for many poses, one after another in every array: `bones` `[B · J]`, `controls`
     /// `[B · C]`, `out` `[B · V]`, best a [`VertexBuffer`].
-    pub fn evaluate_crowd(
+    pub(crate) fn evaluate_crowd(
         &self,
         bones: &[Affine3A],
         controls: &[f32],
         workspace: &mut Workspace,
         workers: Option<&Workers>,
         out: &mut [Vec3],
-    ) -> Result<(), TwinError> {
-        let (joints, vertices, extra) =
-            (self.bone_count(), self.vertex_count(), self.header().controls.len());
+    ) -> Result<(), PoseError> {
+        let (joints, vertices, extra) = (self.bone_count(), self.vertex_count(), self.extra_count());
         let poses = out.len().checked_div(vertices).unwrap_or(0);
-        let count = |what: &str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(TwinError::Count { what: what.into(), got, want }) }
-        };
-        count("vertices of the crowd", out.len(), poses * vertices)?;
-        count("bones of the crowd", bones.len(), poses * joints)?;
-        count("controls of the crowd", controls.len(), poses * extra)?;
+        check_count("vertices of the crowd", out.len(), poses * vertices)?;
+        check_count("bones of the crowd", bones.len(), poses * joints)?;
+        check_count("controls of the crowd", controls.len(), poses * extra)?;
         for pose in 0..poses {
             let own = &controls[pose * extra..(pose + 1) * extra];
             self.check_pose(&bones[pose * joints..(pose + 1) * joints], own, vertices)?;
@@ -199,15 +197,12 @@ impl BodyTwin {
         Ok(())
     }
 
-    fn check_pose(&self, bones: &[Affine3A], controls: &[f32], vertices: usize) -> Result<(), TwinError> {
-        let count = |what: &str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(TwinError::Count { what: what.into(), got, want }) }
-        };
-        count("bones of the pose", bones.len(), self.bone_count())?;
-        count("controls of the pose", controls.len(), self.header().controls.len())?;
-        count("vertices", vertices, self.vertex_count())?;
-        super::check_finite("bones of the pose", bones.iter().map(|b| b.is_finite()))?;
-        super::check_finite("controls of the pose", controls.iter().map(|c| c.is_finite()))
+    fn check_pose(&self, bones: &[Affine3A], controls: &[f32], vertices: usize) -> Result<(), PoseError> {
+        check_count("bones of the pose", bones.len(), self.bone_count())?;
+        check_count("controls of the pose", controls.len(), self.extra_count())?;
+        check_count("vertices", vertices, self.vertex_count())?;
+        check_finite("bones of the pose", bones.iter().map(|b| b.is_finite()))?;
+        check_finite("controls of the pose", controls.iter().map(|c| c.is_finite()))
     }
 
     fn block(
@@ -231,9 +226,8 @@ impl BodyTwin {
             skinning_matrices,
             ..
         } = workspace;
-        let (joints, extra, vertices) =
-            (self.bone_count(), self.header().controls.len(), self.vertex_count());
-        let rigid = self.header().rigid_frames;
+        let (joints, extra, vertices) = (self.bone_count(), self.extra_count(), self.vertex_count());
+        let rigid = self.rigid_frames;
         if rigid {
             frames.iter_mut().zip(bones).for_each(|(frame, bone)| *frame = rigid_frame(bone));
         }
@@ -244,10 +238,8 @@ impl BodyTwin {
             let frames = Frames { frames: &frames.frames[pose.clone()], ..frames };
             self.gather_inputs(&bones[pose], frames, controls, own);
         }
-        let bone_lanes = (poses > 1
-            && *kernel != Kernel::REFERENCE
-            && self.header().frame == InputFrame::Group)
-            .then(|| {
+        let bone_lanes =
+            (poses > 1 && *kernel != Kernel::REFERENCE && self.frame == InputFrame::Group).then(|| {
                 bone_lanes.fill(bones, frames);
                 &*bone_lanes
             });
@@ -265,7 +257,7 @@ impl BodyTwin {
             Some(workers) => workers.run(chunks.len(), &job),
             None => (0..chunks.len()).for_each(job),
         }
-        if let Some(seams) = &self.seams {
+        if let Some((_, seams)) = &self.seams {
             let (ghosts, corrections) = (&*ghosts, &*corrections);
             let out = OutputPointer(out.as_mut_ptr());
             let job = |pose: usize| {
@@ -281,7 +273,7 @@ impl BodyTwin {
                 None => (0..poses).for_each(job),
             }
         }
-        if let Some(skin) = &self.skin {
+        if let Some(skin) = self.base.skin() {
             let each = joints.max(1);
             for (skinning_matrices, bones) in
                 skinning_matrices.chunks_exact_mut(each).zip(bones.chunks_exact(each))
@@ -316,10 +308,10 @@ impl BodyTwin {
     /// Each bone in its parent's frame where networks see it so, then the controls.
     fn gather_inputs(&self, bones: &[Affine3A], frames: Frames<'_>, controls: &[f32], out: &mut [f32]) {
         out[bones.len() * BONE_INPUTS..].copy_from_slice(controls);
-        if self.header().frame != InputFrame::Parent {
+        if self.frame != InputFrame::Parent {
             return;
         }
-        for (bone, header) in self.header().bones.iter().enumerate() {
+        for (bone, header) in self.header.inputs.bones.iter().enumerate() {
             let relative = match header.parent {
                 Some(parent) => frames.to(parent) * bones[bone],
                 None => bones[bone],
@@ -346,7 +338,7 @@ impl Chunk {
     ) {
         let joints = twin.bone_count();
         for index in self.groups.clone() {
-            let (group, parts) = (&twin.groups[index], &twin.parts.groups[index]);
+            let group = &twin.groups[index];
             let [front, back] = &mut self.buffers;
             let (mut read, mut write) = (front, back);
             if group.decoder.columns() > 0 || !group.layers.is_empty() {
@@ -359,18 +351,11 @@ impl Chunk {
                     Some(bone_lanes) => {
                         let controls = Rows { numbers: inputs, stride: input_count };
                         let mut rows = Rows { numbers: &mut read[..], stride: self.stride };
-                        bone_lanes.input_features(
-                            kernel,
-                            (group, parts),
-                            poses,
-                            &controls,
-                            &mut self.seen,
-                            &mut rows,
-                        );
+                        bone_lanes.input_features(kernel, group, poses, &controls, &mut self.seen, &mut rows);
                     }
                     None => {
                         for (index, row) in read.chunks_mut(self.stride).enumerate().take(poses) {
-                            input_features(twin.header().frame, group, parts, pose(index), row);
+                            input_features(twin.frame, group, pose(index), row);
                         }
                     }
                 }
@@ -385,7 +370,7 @@ impl Chunk {
             }
             for (pose, frame) in self.frames[..poses].iter_mut().enumerate() {
                 let mut bone = frames.frames[pose * joints + group.bone];
-                if twin.parts.base.is_some() {
+                if twin.base.skin().is_some() {
                     // The base has the position; the network adds an offset in the bone's frame.
                     bone.translation = Vec3A::ZERO;
                 }

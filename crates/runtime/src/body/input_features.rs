@@ -2,7 +2,7 @@
 
 pub mod crowd;
 
-use super::{BONE_INPUTS, BoneInputs, Group, GroupParts, InputFrame};
+use super::{BONE_INPUTS, BoneInputs, Group, InputFrame};
 use understudy_core::Affine3A;
 use understudy_core::skeleton::into_rigid_frame;
 
@@ -37,16 +37,10 @@ impl Frames<'_> {
 }
 
 /// Writes the inputs of one group.
-pub fn input_features(
-    frame: InputFrame,
-    group: &Group,
-    parts: &GroupParts,
-    pose: GroupPose<'_>,
-    row: &mut [f32],
-) {
-    let row = &mut row[..parts.inputs.len()];
+pub fn input_features(frame: InputFrame, group: &Group, pose: GroupPose<'_>, row: &mut [f32]) {
+    let row = &mut row[..group.inputs.len()];
     match frame {
-        InputFrame::Parent => pick(row, &parts.inputs, pose.inputs),
+        InputFrame::Parent => pick(row, &group.inputs, pose.inputs),
         InputFrame::Group => {
             let to_group = pose.frames.to(group.bone);
             let mut start = 0;
@@ -61,13 +55,13 @@ pub fn input_features(
                         let wanted = slots.iter_mut().zip(&group.numbers[start..end]);
                         wanted.for_each(|(slot, number)| *slot = numbers[usize::from(*number & 15)]);
                     }
-                    None => pick(slots, &parts.inputs[start..end], pose.inputs),
+                    None => pick(slots, &group.inputs[start..end], pose.inputs),
                 }
                 start = end;
             }
         }
     }
-    for (slot, (mean, scale)) in row.iter_mut().zip(parts.mean.iter().zip(&parts.scale)) {
+    for (slot, (mean, scale)) in row.iter_mut().zip(group.mean.iter().zip(&group.scale)) {
         *slot = (*slot - mean) * scale;
     }
 }

@@ -2,7 +2,7 @@
 //! network therefore also says where its neighbours' nearest vertices are (its ghosts). A vertex at a
 //! border goes to the mean of all opinions; the correction fades over some rings into the group.
 
-use super::TwinError;
+use crate::TwinError;
 use understudy_core::{Vec3, Vec3A};
 
 /// Which vertices are corrected, and from what: first those at borders, then ring after ring.
@@ -34,12 +34,13 @@ impl SeamCorrection {
         count("seams: shares", self.shares.len(), entries)?;
         count("seams: offsets", self.offsets.len(), entries + 1)?;
         index("seams: border", self.border, entries + 1)?;
-        super::check_finite("seams: shares", self.shares.iter().map(|share| share.is_finite()))?;
+        super::pack::check_finite("seams: shares", self.shares.iter().map(|share| share.is_finite()))?;
         let mut seen = vec![false; vertices];
         for &vertex in &self.vertices {
             index("seams: vertex", vertex as usize, vertices)?;
             if std::mem::replace(&mut seen[vertex as usize], true) {
-                return Err(TwinError::Cover { vertex: vertex as usize, groups: 2 });
+                let what = "two entries of the seams".into();
+                return Err(TwinError::Cover { vertex: vertex as usize, what });
             }
         }
         count("seams: first offset", self.offsets[0] as usize, 0)?;

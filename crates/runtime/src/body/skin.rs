@@ -51,6 +51,26 @@ impl Skin {
         out
     }
 
+    /// Rest places and weights of the first vertices, as they were packed: bones in ascending order.
+    pub fn unpack(&self, vertices: usize, bone_count: usize) -> (Vec<Vec3>, SkinWeights) {
+        let (mut rest, mut offsets) = (Vec::with_capacity(vertices), vec![0]);
+        let (mut bones, mut weights) = (Vec::new(), Vec::new());
+        for vertex in 0..vertices {
+            let (panel, lane) = (vertex / LANES, vertex % LANES);
+            let number = |axis: usize| self.rest[panel * NUMBERS + axis * LANES + lane];
+            rest.push(Vec3::new(number(0), number(1), number(2)));
+            for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
+                if self.weights[entry][lane] != 0.0 {
+                    bones.push(self.bones[entry] as u16);
+                    weights.push(self.weights[entry][lane]);
+                }
+            }
+            offsets.push(bones.len() as u32);
+        }
+        let weights = SkinWeights::from_compressed(offsets, bones, weights, bone_count);
+        (rest, weights.expect("rows that were packed are convex"))
+    }
+
     /// Number of panels.
     pub fn panels(&self) -> usize {
         self.starts.len() - 1

@@ -136,6 +136,21 @@ impl Layer {
         Ok(Self { rows, columns, weights, bias: padded, activation })
     }
 
+    /// Row-major weights `[rows × columns]` and the bias, as they were packed but for rounding to the precision.
+    pub fn unpack(&self) -> (Vec<f32>, Vec<f32>) {
+        let mut weights = Vec::with_capacity(self.rows * self.columns);
+        for row in 0..self.rows {
+            for column in 0..self.columns {
+                let place = (row / PANEL * self.columns + column) * PANEL + row % PANEL;
+                weights.push(match &self.weights {
+                    Packed::Half(bits) => f16::from_bits(bits[place]).to_f32(),
+                    Packed::Single(numbers) => numbers[place],
+                });
+            }
+        }
+        (weights, self.bias[..self.rows].to_vec())
+    }
+
     /// Number of outputs.
     pub fn rows(&self) -> usize {
         self.rows

@@ -1,41 +1,44 @@
 //! Everything about the parts of a face twin that could be wrong, checked once.
 
-use super::{DenseParts, FaceError, FaceParts, MotionParts, NetParts, Stage};
+use crate::TwinError;
+
+use super::{DenseParts, FaceParts, MotionParts, NetParts, Stage};
 
 /// Fails with the first thing that is wrong.
-pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
+pub(super) fn parts(parts: &FaceParts) -> Result<(), TwinError> {
     let vertices = parts.mesh.vertex_count();
-    let controls = parts.header.controls.len();
+    let controls = parts.header.inputs.controls.len();
     let mut covers = [vec![false; vertices], vec![false; vertices]];
     let mut normals = None;
     for net in &parts.nets {
         check_net(net, controls)?;
         let cover = &mut covers[usize::from(net.stage == Stage::Refinement)];
-        claim(cover, &net.vertices, &net.name, "networks of one stage")?;
+        claim(cover, &net.vertices, &net.name, "two networks of one stage")?;
         let outputs = net.map.as_ref().map_or(3, |map| map.shape.outputs);
         if normals.is_some_and(|before| before != outputs) {
-            return Err(FaceError::Normals { network: net.name.clone() });
+            let problem = "some networks carry normals and some do not".into();
+            return Err(TwinError::Part { what: net.name.clone(), problem });
         }
         normals = Some(outputs);
     }
     let mut rigid = vec![false; vertices];
     for segment in &parts.rigid {
-        claim(&mut rigid, &segment.vertices, &segment.name, "rigid segments")?;
+        claim(&mut rigid, &segment.vertices, &segment.name, "two rigid segments")?;
     }
     let mut bodies = vec![false; vertices];
     for body in &parts.bodies {
-        claim(&mut bodies, &body.vertices, &body.name, "bodies")?;
+        claim(&mut bodies, &body.vertices, &body.name, "two rigid bodies")?;
         check_motion(&body.name, &body.motion, controls)?;
     }
     for vertex in 0..vertices {
         let drawn = covers[0][vertex] || covers[1][vertex];
         let what = match (drawn, rigid[vertex], bodies[vertex]) {
-            (true, true, _) => "parts: a rigid segment and a network",
-            (true, _, true) => "parts: a body and a network",
-            (_, true, true) => "parts: a rigid segment and a body",
+            (true, true, _) => "a rigid segment and a network",
+            (true, _, true) => "a rigid body and a network",
+            (_, true, true) => "a rigid segment and a rigid body",
             _ => continue,
         };
-        return Err(FaceError::Cover { vertex, what });
+        return Err(TwinError::Cover { vertex, what: what.into() });
     }
     for (index, segment) in parts.rigid.iter().enumerate() {
         for &vertex in &segment.follows {
@@ -43,10 +46,13 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
             let free = rigid.get(vertex).map(|rigid| !rigid);
             match free {
                 Some(true) => {}
-                Some(false) => return Err(FaceError::FollowsRigid { segment: index, vertex }),
+                Some(false) => {
+                    let problem = format!("follows vertex {vertex}, which is rigid itself");
+                    return Err(TwinError::Part { what: format!("rigid segment {index}"), problem });
+                }
                 None => {
                     let what = format!("{}: followed vertex", segment.name);
-                    return Err(FaceError::Index { what, index: vertex, count: vertices });
+                    return Err(TwinError::Index { what, index: vertex, count: vertices });
                 }
             }
         }
@@ -57,34 +63,34 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), FaceError> {
     Ok(())
 }
 
-fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), FaceError> {
+fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), TwinError> {
     check_inputs(name, &motion.inputs, &motion.mean, &motion.scale, controls)?;
     check_chain(name, &motion.layers, motion.inputs.len(), 6)?;
     check_finite(&format!("{name}: pivot"), &motion.pivot.to_array())
 }
 
-fn count(what: String, got: usize, want: usize) -> Result<(), FaceError> {
-    if got == want { Ok(()) } else { Err(FaceError::Count { what, got, want }) }
+fn count(what: String, got: usize, want: usize) -> Result<(), TwinError> {
+    if got == want { Ok(()) } else { Err(TwinError::Count { what, got, want }) }
 }
 
-fn check_finite(what: &str, numbers: &[f32]) -> Result<(), FaceError> {
+fn check_finite(what: &str, numbers: &[f32]) -> Result<(), TwinError> {
     match numbers.iter().position(|number| !number.is_finite()) {
-        Some(index) => Err(FaceError::NonFinite { what: what.into(), index }),
+        Some(index) => Err(TwinError::NonFinite { what: what.into(), index }),
         None => Ok(()),
     }
 }
 
-fn claim(cover: &mut [bool], vertices: &[u32], name: &str, what: &'static str) -> Result<(), FaceError> {
+fn claim(cover: &mut [bool], vertices: &[u32], name: &str, what: &'static str) -> Result<(), TwinError> {
     let all = cover.len();
     for &vertex in vertices {
         let index = vertex as usize;
-        let slot = cover.get_mut(index).ok_or_else(|| FaceError::Index {
+        let slot = cover.get_mut(index).ok_or_else(|| TwinError::Index {
             what: format!("{name}: vertex"),
             index,
             count: all,
         })?;
         if std::mem::replace(slot, true) {
-            return Err(FaceError::Cover { vertex: index, what });
+            return Err(TwinError::Cover { vertex: index, what: what.into() });
         }
     }
     Ok(())
@@ -96,10 +102,10 @@ fn check_inputs(
     mean: &[f32],
     scale: &[f32],
     controls: usize,
-) -> Result<(), FaceError> {
+) -> Result<(), TwinError> {
     if let Some(&index) = inputs.iter().find(|input| **input as usize >= controls) {
         let what = format!("{name}: input");
-        return Err(FaceError::Index { what, index: index as usize, count: controls });
+        return Err(TwinError::Index { what, index: index as usize, count: controls });
     }
     for (what, numbers) in [("mean", mean), ("scale", scale)] {
         let what = format!("{name}: {what}");
@@ -110,7 +116,7 @@ fn check_inputs(
 }
 
 /// Layers fit each other and end in so many numbers; their content is checked when they are packed.
-fn check_chain(name: &str, layers: &[DenseParts], inputs: usize, outputs: usize) -> Result<(), FaceError> {
+fn check_chain(name: &str, layers: &[DenseParts], inputs: usize, outputs: usize) -> Result<(), TwinError> {
     let mut columns = inputs;
     for (layer, data) in layers.iter().enumerate() {
         let rows = data.bias.len();
@@ -121,14 +127,15 @@ fn check_chain(name: &str, layers: &[DenseParts], inputs: usize, outputs: usize)
     count(format!("{name}: outputs of the last layer"), last, outputs)
 }
 
-fn check_net(net: &NetParts, controls: usize) -> Result<(), FaceError> {
+fn check_net(net: &NetParts, controls: usize) -> Result<(), TwinError> {
     let name = &net.name;
     check_inputs(name, &net.inputs, &net.mean, &net.scale, controls)?;
     let Some(map) = &net.map else {
         return check_chain(name, &net.dense, net.inputs.len(), 3 * net.vertices.len());
     };
     if !map.shape.is_sane() {
-        return Err(FaceError::Shape { network: name.clone(), shape: map.shape });
+        let problem = format!("a map of {:?}", map.shape);
+        return Err(TwinError::Part { what: name.clone(), problem });
     }
     check_chain(name, &net.dense, net.inputs.len(), map.shape.dense_numbers())?;
     count(format!("{name}: parameters of the map"), map.parameters.len(), map.shape.parameter_count())?;

@@ -2,25 +2,24 @@
 //! segments, then the head's motion.
 
 use super::map_decoder::{Images, MapShape, map_stride};
-use super::motion::{Motion, input_features};
 use super::rigid::RigidFit;
 use super::stencil::reference::leaky;
-use super::{FaceError, FaceTwin, LEAK, Stage, sample};
+use super::{FaceTwin, LEAK, Map, sample};
+use crate::PoseError;
 use crate::dense::Kernel;
+use crate::error::{check_count, check_finite};
 use crate::workers::Workers;
 use std::sync::{Mutex, PoisonError};
 use understudy_core::Vec3;
 
-/// Memory for evaluating a twin, made once. Belongs to the twin that it was made for.
-pub struct Workspace {
-    kernel: Kernel,
+/// Memory for evaluating a twin, made once, and used with no other twin: a [`Player`](crate::Player) owns both.
+pub(crate) struct Workspace {
     shares: Vec<Mutex<Share>>,
     /// For networks of motions.
     buffers: [Vec<f32>; 2],
     /// Points that a rigid segment follows: at rest and now.
     followed: [Vec<Vec3>; 2],
     normals: Vec<Vec3>,
-    pub(super) motion: Motion,
 }
 
 /// What one task does: some networks, with the memory that they share.
@@ -37,18 +36,8 @@ struct Share {
 impl Workspace {
     /// For one pose at a time, in `tasks` shares of about equal work.
     pub fn new(twin: &FaceTwin, tasks: usize) -> Self {
-        Self::with_stages(twin, tasks, &[Stage::Coarse, Stage::Refinement])
-    }
-
-    /// Without the refinement networks: the coarse twin that the paper compares with.
-    pub fn coarse(twin: &FaceTwin, tasks: usize) -> Self {
-        Self::with_stages(twin, tasks, &[Stage::Coarse])
-    }
-
-    fn with_stages(twin: &FaceTwin, tasks: usize, stages: &[Stage]) -> Self {
-        let wanted = |net: &usize| stages.contains(&twin.parts.nets[*net].stage);
-        let mut order: Vec<usize> = (0..twin.nets.len()).filter(wanted).collect();
-        let work = |net: usize| twin.nets[net].multiply_adds() + 50 * twin.parts.nets[net].vertices.len();
+        let mut order: Vec<usize> = (0..twin.nets.len()).collect();
+        let work = |net: usize| twin.nets[net].multiply_adds() + 50 * twin.nets[net].vertices.len();
         // The heaviest first, each to the share that has least to do.
         order.sort_by_key(|net| (std::cmp::Reverse(work(*net)), *net));
         let mut shares: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); tasks.max(1)];
@@ -58,38 +47,30 @@ impl Workspace {
             lightest.1.push(net);
         }
         let shares = shares.into_iter().map(|(_, nets)| Mutex::new(Share::new(twin, nets))).collect();
-        let widest = twin.frame.iter().chain(&twin.bodies).map(|net| net.buffer_len()).max().unwrap_or(0);
-        let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
+        let widest = twin.motions().map(|net| net.buffer_len()).max().unwrap_or(0);
+        let most = twin.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
         let normals = if twin.with_normals { twin.vertex_count() } else { 0 };
         Self {
-            kernel: Kernel::detect(),
             shares,
             buffers: [vec![0.0; widest], vec![0.0; widest]],
             followed: [vec![Vec3::ZERO; most], vec![Vec3::ZERO; most]],
             normals: vec![Vec3::ZERO; normals],
-            motion: Motion::STILL,
         }
-    }
-
-    /// Uses another kernel than the fastest: the reference, for tests.
-    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
-        self.kernel = kernel;
-        self
     }
 }
 
 impl FaceTwin {
     /// Moves the vertices for one pose. `controls`: as the header lists them. `out`: `[V]` cm.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         controls: &[f32],
         workspace: &mut Workspace,
         workers: Option<&Workers>,
         out: &mut [Vec3],
-    ) -> Result<(), FaceError> {
+    ) -> Result<(), PoseError> {
         self.check_pose(controls, out.len())?;
-        let Workspace { kernel, shares, buffers, followed, normals, motion } = workspace;
-        let (kernel, shares) = (*kernel, &*shares);
+        let Workspace { shares, buffers, followed, normals } = workspace;
+        let (kernel, shares) = (self.kernel, &*shares);
         let job = |task: usize| {
             let mut share = shares[task].lock().unwrap_or_else(PoisonError::into_inner);
             share.evaluate(self, kernel, controls);
@@ -98,11 +79,11 @@ impl FaceTwin {
             Some(workers) => workers.run(shares.len(), &job),
             None => (0..shares.len()).for_each(job),
         }
-        out.copy_from_slice(self.parts.mesh.positions());
+        out.copy_from_slice(self.mesh.positions());
         normals.copy_from_slice(&self.rest_normals);
         for share in shares {
             let share = share.lock().unwrap_or_else(PoisonError::into_inner);
-            let vertices = share.nets.iter().flat_map(|net| &self.parts.nets[*net].vertices);
+            let vertices = share.nets.iter().flat_map(|net| &self.nets[*net].vertices);
             for (place, &vertex) in vertices.enumerate() {
                 out[vertex as usize] += share.offsets[place];
                 if self.with_normals {
@@ -112,11 +93,8 @@ impl FaceTwin {
         }
         self.move_bodies(kernel, controls, buffers, out, normals);
         self.move_rigid(followed, out, normals);
-        *motion = match (&self.frame, &self.parts.frame) {
-            (Some(net), Some(parts)) => net.evaluate(kernel, parts, controls, buffers),
-            _ => Motion::STILL,
-        };
-        if self.frame.is_some() {
+        if let Some(net) = &self.frame {
+            let motion = net.evaluate(kernel, controls, buffers);
             motion.apply(out);
             let rotation = motion.rotation.as_mat3();
             normals.iter_mut().for_each(|n| *n = rotation * *n);
@@ -129,37 +107,28 @@ impl FaceTwin {
     ///
     /// # Errors
     /// When an array has another length than the vertices.
-    pub fn normals(
+    pub(crate) fn normals(
         &self,
         workspace: &Workspace,
         vertices: &[Vec3],
         out: &mut [Vec3],
-    ) -> Result<(), FaceError> {
-        for got in [vertices.len(), out.len()] {
-            if got != self.vertex_count() {
-                return Err(FaceError::Count { what: "vertices".into(), got, want: self.vertex_count() });
-            }
-        }
+    ) -> Result<(), PoseError> {
+        check_count("vertices", vertices.len(), self.vertex_count())?;
+        check_count("normals", out.len(), self.vertex_count())?;
         if self.with_normals {
             for (out, normal) in out.iter_mut().zip(&workspace.normals) {
                 *out = normal.normalize_or_zero();
             }
         } else {
-            understudy_core::normals::vertex_normals_into(self.parts.mesh.faces(), vertices, out);
+            understudy_core::normals::vertex_normals_into(self.mesh.faces(), vertices, out);
         }
         Ok(())
     }
 
-    pub(super) fn check_pose(&self, controls: &[f32], vertices: usize) -> Result<(), FaceError> {
-        let count = |what: &str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(FaceError::Count { what: what.into(), got, want }) }
-        };
-        count("controls of the pose", controls.len(), self.control_count())?;
-        count("vertices", vertices, self.vertex_count())?;
-        match controls.iter().position(|c| !c.is_finite()) {
-            Some(index) => Err(FaceError::NonFinite { what: "controls of the pose".into(), index }),
-            None => Ok(()),
-        }
+    pub(super) fn check_pose(&self, controls: &[f32], vertices: usize) -> Result<(), PoseError> {
+        check_count("controls of the pose", controls.len(), self.control_count())?;
+        check_count("vertices", vertices, self.vertex_count())?;
+        check_finite("controls of the pose", controls.iter().map(|c| c.is_finite()))
     }
 
     fn move_bodies(
@@ -170,9 +139,9 @@ impl FaceTwin {
         out: &mut [Vec3],
         normals: &mut [Vec3],
     ) {
-        let rest = self.parts.mesh.positions();
-        for (net, body) in self.bodies.iter().zip(&self.parts.bodies) {
-            let motion = net.evaluate(kernel, &body.motion, controls, buffers);
+        let rest = self.mesh.positions();
+        for body in &self.bodies {
+            let motion = body.motion.evaluate(kernel, controls, buffers);
             let (transform, rotation) = (motion.transform(), motion.rotation.as_mat3());
             for &vertex in &body.vertices {
                 let vertex = vertex as usize;
@@ -185,8 +154,8 @@ impl FaceTwin {
     }
 
     fn move_rigid(&self, followed: &mut [Vec<Vec3>; 2], out: &mut [Vec3], normals: &mut [Vec3]) {
-        let rest = self.parts.mesh.positions();
-        for segment in &self.parts.rigid {
+        let rest = self.mesh.positions();
+        for segment in &self.rigid {
             let fit = self.fit(segment, followed, out);
             let rotation = fit.rotation.as_mat3();
             for &vertex in &segment.vertices {
@@ -206,7 +175,7 @@ impl FaceTwin {
         followed: &mut [Vec<Vec3>; 2],
         vertices: &[Vec3],
     ) -> RigidFit {
-        let rest = self.parts.mesh.positions();
+        let rest = self.mesh.positions();
         let count = segment.follows.len();
         let [at_rest, now] = followed;
         for (slot, vertex) in segment.follows.iter().enumerate() {
@@ -223,12 +192,12 @@ impl Share {
         let layers = members().flat_map(|net| &net.layers);
         let widest = layers.map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0);
         let mut images: Vec<(MapShape, Images, Vec<f32>)> = Vec::new();
-        for (decoder, _) in members().filter_map(|net| net.map.as_ref()) {
+        for Map { decoder, .. } in members().filter_map(|net| net.map.as_ref()) {
             if !images.iter().any(|(shape, ..)| shape == decoder.shape()) {
                 images.push((*decoder.shape(), decoder.images(), decoder.map()));
             }
         }
-        let vertices = nets.iter().map(|net| twin.parts.nets[*net].vertices.len()).sum();
+        let vertices = nets.iter().map(|net| twin.nets[*net].vertices.len()).sum();
         let normals = if twin.with_normals { vertices } else { 0 };
         Self {
             buffers: [vec![0.0; widest], vec![0.0; widest]],
@@ -242,16 +211,16 @@ impl Share {
     fn evaluate(&mut self, twin: &FaceTwin, kernel: Kernel, controls: &[f32]) {
         let mut first = 0;
         for &index in &self.nets {
-            let (net, parts) = (&twin.nets[index], &twin.parts.nets[index]);
+            let net = &twin.nets[index];
             let [front, back] = &mut self.buffers;
-            input_features(controls, &parts.inputs, &parts.mean, &parts.scale, front);
+            net.inputs.features(controls, front);
             let (mut read, mut write) = (front, back);
             for (layer, dense) in net.layers.iter().enumerate() {
                 dense.apply(kernel, read, write);
-                write[..parts.rectified(layer)].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
+                write[..net.rectified[layer]].iter_mut().for_each(|x| *x = leaky(*x, LEAK));
                 std::mem::swap(&mut read, &mut write);
             }
-            let range = first..first + parts.vertices.len();
+            let range = first..first + net.vertices.len();
             let offsets = &mut self.offsets[range.clone()];
             match &net.map {
                 None => {
@@ -259,7 +228,7 @@ impl Share {
                         *offset = Vec3::from_slice(three);
                     }
                 }
-                Some((decoder, samples)) => {
+                Some(Map { decoder, samples, .. }) => {
                     let shape = decoder.shape();
                     let (_, images, map) =
                         self.images.iter_mut().find(|(s, ..)| s == shape).expect("made for these networks");

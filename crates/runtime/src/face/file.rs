@@ -1,6 +1,6 @@
-//! The file of a face twin, inside the [`crate::container`] of all twins.
+//! The file of a face twin, inside the `container` of all twins.
 //!
-//! Metadata: `method` is `face`, `header` is [`FaceHeader`] as JSON, `structure` lists networks, rigid
+//! Metadata: `method` is `face`, `structure` is JSON and lists networks, rigid
 //! segments, bodies, the frame and the names of the segments. Tensors: `mesh.positions [V,3]`, `mesh.faces [4F]`
 //! (the largest number stands for the missing corner of a triangle), `mesh.uvs [T,2]`, `mesh.face_uvs [4F]`,
 //! `mesh.segments [V]`; for network `n` `net.n.vertices`, `.inputs`, `.mean`, `.scale`, dense layers
@@ -12,21 +12,24 @@
 
 use super::map_decoder::MapShape;
 use super::{
-    DenseParts, FaceError, FaceHeader, FaceParts, FaceTwin, MapParts, MotionParts, NetParts, RigidBodyParts,
-    RigidParts, Stage, pixel_weights,
+    DenseParts, FaceParts, FaceTwin, MapParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage,
+    pixel_weights,
 };
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
+use crate::header::HeaderBefore4;
+use crate::{Header, TwinError};
 use serde::{Deserialize, Serialize};
 use understudy_core::{Face, Mesh, MeshParts, Segments, Vec2, Vec3};
 
-/// Why a file is not a face twin that we can load.
-pub type FileError = crate::container::FileError<FaceError>;
-
-/// The name of the method in the file.
-pub const METHOD: &str = "face";
-/// The first version in which no rectifier follows the numbers that all pixels read.
+/// The name of the kind in a file.
+pub(crate) const METHOD: &str = "face";
+/// The first version in which no rectifier follows shared features.
 const LEAST_UNRECTIFIED: u32 = 3;
+
+/// A face's header had nothing of its own before version 4.
+#[derive(Deserialize)]
+struct NothingOwn {}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,7 +113,7 @@ impl Writer {
 }
 
 /// The bytes of a file. Same twin, same bytes.
-pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, FileError> {
+pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, TwinError> {
     let mut writer = Writer { arrays: Vec::new(), precision };
     writer.mesh(&parts.mesh);
     let mut nets = Vec::new();
@@ -158,18 +161,20 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, File
             .map(|body| BodyHeader { name: body.name.clone(), layers: body.motion.layers.len() })
             .collect(),
     };
-    let json = |error: serde_json::Error| FileError::Kind(error.to_string());
-    let header = serde_json::to_string(&parts.header).map_err(json)?;
-    let structure = serde_json::to_string(&structure).map_err(json)?;
-    write(METHOD, &[("header", header), ("structure", structure)], &writer.arrays)
+    write(METHOD, &parts.header, &structure, writer.arrays)
 }
 
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.
-pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
-    let file = Opened::parse(bytes, METHOD, &["header", "structure"])?;
-    let header: FaceHeader = file.json("header")?;
+pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
+    let header: Header = match file.is_before_4() {
+        false => file.json("header")?,
+        true => {
+            let before: HeaderBefore4<NothingOwn> = file.json("header")?;
+            before.into_header().map_err(TwinError::Kind)?.0
+        }
+    };
     let structure: Structure = file.json("structure")?;
-    let mesh = mesh(&file, structure.segments)?;
+    let mesh = mesh(file, structure.segments)?;
     let mut precision = Precision::Single;
     let mut nets = Vec::new();
     for (index, net) in structure.nets.into_iter().enumerate() {
@@ -177,7 +182,7 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         let map = match net.map {
             None => None,
             Some(shape) if shape.shared_features > 0 && file.version < LEAST_UNRECTIFIED => {
-                return Err(FileError::Old { found: file.version, least: LEAST_UNRECTIFIED });
+                return Err(TwinError::Old { found: file.version, least: LEAST_UNRECTIFIED });
             }
             Some(shape) => {
                 let places = file.places(&format!("{name}.coordinates"))?;
@@ -194,7 +199,7 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
             inputs: file.integers(&format!("{name}.inputs"))?,
             mean: file.floats(&format!("{name}.mean"), None)?,
             scale: file.floats(&format!("{name}.scale"), None)?,
-            dense: layers(&file, &name, net.layers, &mut precision)?,
+            dense: layers(file, &name, net.layers, &mut precision)?,
             map,
         });
     }
@@ -205,7 +210,7 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
     }
     let frame = match structure.frame {
         None => None,
-        Some(count) => Some(motion(&file, "frame", count, &mut precision)?),
+        Some(count) => Some(motion(file, "frame", count, &mut precision)?),
     };
     let mut bodies = Vec::new();
     for (index, body) in structure.bodies.into_iter().enumerate() {
@@ -213,10 +218,10 @@ pub fn parse(bytes: &[u8]) -> Result<FaceTwin, FileError> {
         bodies.push(RigidBodyParts {
             name: body.name,
             vertices: file.integers(&format!("{name}.vertices"))?,
-            motion: motion(&file, &name, body.layers, &mut precision)?,
+            motion: motion(file, &name, body.layers, &mut precision)?,
         });
     }
-    Ok(FaceTwin::new(FaceParts { header, mesh, frame, nets, bodies, rigid }, precision)?)
+    FaceTwin::new(FaceParts { header, mesh, frame, nets, bodies, rigid }, precision)
 }
 
 fn motion(
@@ -224,11 +229,11 @@ fn motion(
     name: &str,
     count: usize,
     precision: &mut Precision,
-) -> Result<MotionParts, FileError> {
+) -> Result<MotionParts, TwinError> {
     let pivot = file.floats(&format!("{name}.pivot"), Some(3))?;
     let [x, y, z] = pivot[..] else {
         let problem = format!("{} numbers instead of 3", pivot.len());
-        return Err(FileError::Tensor { name: format!("{name}.pivot"), problem });
+        return Err(TwinError::Tensor { name: format!("{name}.pivot"), problem });
     };
     Ok(MotionParts {
         pivot: Vec3::new(x, y, z),
@@ -244,7 +249,7 @@ fn layers(
     name: &str,
     count: usize,
     precision: &mut Precision,
-) -> Result<Vec<DenseParts>, FileError> {
+) -> Result<Vec<DenseParts>, TwinError> {
     let mut out = Vec::new();
     for index in 0..count {
         let weights = format!("{name}.{index}.weights");
@@ -257,12 +262,12 @@ fn layers(
     Ok(out)
 }
 
-fn pairs(file: &Opened<'_>, name: &str) -> Result<Vec<Vec2>, FileError> {
+fn pairs(file: &Opened<'_>, name: &str) -> Result<Vec<Vec2>, TwinError> {
     Ok(file.floats(name, Some(2))?.chunks_exact(2).map(Vec2::from_slice).collect())
 }
 
-fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, FileError> {
-    let faces = |name: &str| -> Result<Vec<Face>, FileError> {
+fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, TwinError> {
+    let faces = |name: &str| -> Result<Vec<Face>, TwinError> {
         let face = |c: &[u32; 4]| match c[3] {
             Face::NONE => Face::triangle(c[0], c[1], c[2]),
             last => Face::quad(c[0], c[1], c[2], last),
@@ -277,5 +282,5 @@ fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, FileError> {
         face_uvs: faces("mesh.face_uvs")?,
         segments: Segments { names, of_vertex: file.integers("mesh.segments")? },
     };
-    parts.build().map_err(|error| FileError::Tensor { name: "mesh".into(), problem: error.to_string() })
+    parts.build().map_err(|error| TwinError::Tensor { name: "mesh".into(), problem: error.to_string() })
 }

@@ -2,15 +2,17 @@
 //! Inverse kinematics and capture walk along it.
 
 use super::map_decoder::{Images, MapDecoder};
-use super::motion::{Motion, MotionNet, input_features};
+use super::motion::{Motion, MotionNet};
 use super::stencil::reference::leaky;
-use super::{DenseParts, FaceError, FaceTwin, LEAK, MotionParts, sample};
-use crate::dense::{Activation, Kernel, Layer};
+use super::{DenseParts, FaceTwin, LEAK, Map, Net, RigidBody, sample};
+use crate::PoseError;
+use crate::dense::{Activation, Kernel, Layer, Precision};
+use crate::error::check_count;
 use understudy_core::{DMat3, DVec3, Vec3};
 
-/// Memory for one forward and backward pass, made once. Belongs to the twin that it was made for.
-pub struct GradientSpace {
-    kernel: Kernel,
+/// Memory for one forward and backward pass, made once, and used with no other twin: a [`Player`](crate::Player) owns
+/// both. Holds what only derivatives need: transposed layers, and decoders that run backwards.
+pub(crate) struct GradientSpace {
     nets: Vec<NetTape>,
     frame: Option<Chain>,
     motion: Motion,
@@ -31,6 +33,7 @@ struct NetTape {
 }
 
 struct Tape {
+    decoder: MapDecoder,
     images: Images,
     slopes: Images,
     map: Vec<f32>,
@@ -54,13 +57,13 @@ enum Between {
 }
 
 impl Chain {
-    fn new(twin: &FaceTwin, name: &str, parts: &[DenseParts], inputs: usize) -> Result<Self, FaceError> {
+    fn new(parts: &[DenseParts], inputs: usize, precision: Precision) -> Self {
         let mut columns = inputs;
         let mut chain = Self { transposed: Vec::new(), outputs: Vec::new(), slopes: Vec::new() };
         let padded = |size: usize| size.next_multiple_of(crate::dense::PANEL);
         chain.outputs.push(vec![0.0; padded(inputs)]);
         chain.slopes.push(vec![0.0; padded(inputs)]);
-        for (layer, data) in parts.iter().enumerate() {
+        for data in parts {
             let rows = data.bias.len();
             let mut turned = vec![0.0; data.weights.len()];
             for row in 0..rows {
@@ -69,14 +72,14 @@ impl Chain {
                 }
             }
             let zero = vec![0.0; columns];
-            let packed = Layer::pack(&turned, &zero, rows, Activation::None, twin.precision)
-                .map_err(|error| FaceError::Layer { network: name.into(), layer, error })?;
+            let packed = Layer::pack(&turned, &zero, rows, Activation::None, precision)
+                .expect("weights that were packed once fit");
             chain.transposed.push(packed);
             chain.outputs.push(vec![0.0; padded(rows)]);
             chain.slopes.push(vec![0.0; padded(rows)]);
             columns = rows;
         }
-        Ok(chain)
+        chain
     }
 
     fn forward(&mut self, kernel: Kernel, layers: &[Layer], between: Between) {
@@ -92,24 +95,18 @@ impl Chain {
     }
 
     /// The motion that a network of six numbers gives.
-    fn motion(&mut self, kernel: Kernel, net: &MotionNet, parts: &MotionParts, controls: &[f32]) -> Motion {
-        input_features(controls, &parts.inputs, &parts.mean, &parts.scale, &mut self.outputs[0]);
+    fn motion(&mut self, kernel: Kernel, net: &MotionNet, controls: &[f32]) -> Motion {
+        net.inputs.features(controls, &mut self.outputs[0]);
         self.forward(kernel, &net.layers, Between::Tanh);
-        Motion::new(self.outputs.last().expect("inputs at least"), parts.pivot)
+        Motion::new(self.outputs.last().expect("inputs at least"), net.pivot)
     }
 
     /// From derivatives by the six numbers to those by controls, which are added to.
-    fn backward_motion(
-        &mut self,
-        kernel: Kernel,
-        parts: &MotionParts,
-        six: [f64; 6],
-        by_controls: &mut [f32],
-    ) {
+    fn backward_motion(&mut self, kernel: Kernel, net: &MotionNet, six: [f64; 6], by_controls: &mut [f32]) {
         let last = self.slopes.last_mut().expect("inputs at least");
         last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
         self.backward(kernel, Between::Tanh);
-        spread(&self.slopes[0], &parts.inputs, &parts.scale, by_controls);
+        spread(&self.slopes[0], &net.inputs.inputs, &net.inputs.scale, by_controls);
     }
 
     /// From the last of `slopes` (before its rectifier, where it has one) to the first.
@@ -133,64 +130,69 @@ impl Chain {
 
 impl GradientSpace {
     /// Memory for a twin.
-    pub fn new(twin: &FaceTwin) -> Result<Self, FaceError> {
-        let tape = |decoder: &MapDecoder| Tape {
-            images: decoder.images(),
-            slopes: decoder.images(),
-            map: decoder.map(),
-            by_map: decoder.map(),
+    pub fn new(twin: &FaceTwin) -> Self {
+        let tape = |map: &Map| {
+            let (parts, side) = (map.parts(), map.decoder.shape().map_side());
+            let sampled = sample::sampled_pixels(&map.samples, side);
+            let mut decoder = MapDecoder::new(parts.shape, LEAK, &sampled);
+            decoder.load(&parts.parameters);
+            Tape {
+                images: decoder.images(),
+                slopes: decoder.images(),
+                map: decoder.map(),
+                by_map: decoder.map(),
+                decoder,
+            }
         };
-        let net = |(net, parts): (&super::Net, &super::NetParts)| {
-            Ok(NetTape {
-                dense: Chain::new(twin, &parts.name, &parts.dense, parts.inputs.len())?,
-                decoder: net.map.as_ref().map(|(decoder, _)| tape(decoder)),
-                offsets: vec![Vec3::ZERO; parts.vertices.len()],
-                slopes: vec![Vec3::ZERO; parts.vertices.len()],
-            })
+        let net = |net: &Net| {
+            let parts = net.parts();
+            NetTape {
+                dense: Chain::new(&parts.dense, parts.inputs.len(), twin.precision),
+                decoder: net.map.as_ref().map(tape),
+                offsets: vec![Vec3::ZERO; net.vertices.len()],
+                slopes: vec![Vec3::ZERO; net.vertices.len()],
+            }
         };
-        let frame = match &twin.parts.frame {
-            Some(parts) => Some(Chain::new(twin, "frame", &parts.layers, parts.inputs.len())?),
-            None => None,
+        let motion = |net: &MotionNet| {
+            let parts = net.parts();
+            Chain::new(&parts.layers, parts.inputs.len(), twin.precision)
         };
-        let body = |body: &super::RigidBodyParts| {
-            let chain = Chain::new(twin, &body.name, &body.motion.layers, body.motion.inputs.len())?;
-            Ok((chain, Motion::STILL))
-        };
-        let most = twin.parts.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
+        let body = |body: &RigidBody| (motion(&body.motion), Motion::STILL);
+        let most = twin.rigid.iter().map(|r| r.follows.len()).max().unwrap_or(0);
         let points = || vec![Vec3::ZERO; most];
-        Ok(Self {
-            kernel: Kernel::detect(),
-            nets: twin.nets.iter().zip(&twin.parts.nets).map(net).collect::<Result<_, FaceError>>()?,
-            frame,
+        Self {
+            nets: twin.nets.iter().map(net).collect(),
+            frame: twin.frame.as_ref().map(motion),
             motion: Motion::STILL,
-            bodies: twin.parts.bodies.iter().map(body).collect::<Result<_, FaceError>>()?,
+            bodies: twin.bodies.iter().map(body).collect(),
             followed: [points(), points()],
             by_followed: vec![DVec3::ZERO; most],
             local: vec![Vec3::ZERO; twin.vertex_count()],
             slopes: vec![Vec3::ZERO; twin.vertex_count()],
-        })
+        }
     }
 }
 
 impl FaceTwin {
     /// Moves the vertices and remembers what [`FaceTwin::backward`] needs.
-    pub fn forward(
+    pub(crate) fn forward(
         &self,
         controls: &[f32],
         space: &mut GradientSpace,
         out: &mut [Vec3],
-    ) -> Result<(), FaceError> {
+    ) -> Result<(), PoseError> {
         self.check_pose(controls, out.len())?;
-        let rest = self.parts.mesh.positions();
+        let rest = self.mesh.positions();
         out.copy_from_slice(rest);
-        let kernel = space.kernel;
-        for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
-            input_features(controls, &parts.inputs, &parts.mean, &parts.scale, &mut tape.dense.outputs[0]);
-            let of_last = parts.rectified(net.layers.len() - 1);
+        let kernel = self.kernel;
+        for (net, tape) in self.nets.iter().zip(&mut space.nets) {
+            net.inputs.features(controls, &mut tape.dense.outputs[0]);
+            let of_last = net.rectified.last().copied().unwrap_or(0);
             tape.dense.forward(kernel, &net.layers, Between::Leaky(of_last));
             let last = tape.dense.outputs.last().expect("inputs at least");
             match (&net.map, &mut tape.decoder) {
-                (Some((decoder, samples)), Some(pass)) => {
+                (Some(Map { samples, .. }), Some(pass)) => {
+                    let decoder = &pass.decoder;
                     decoder.load_input(last, &mut pass.images);
                     decoder.forward(kernel, &mut pass.images, &mut pass.map);
                     let shape = decoder.shape();
@@ -203,64 +205,60 @@ impl FaceTwin {
                     }
                 }
             }
-            for (offset, vertex) in tape.offsets.iter().zip(&parts.vertices) {
+            for (offset, vertex) in tape.offsets.iter().zip(&net.vertices) {
                 out[*vertex as usize] += *offset;
             }
         }
-        for ((net, body), (chain, motion)) in
-            self.bodies.iter().zip(&self.parts.bodies).zip(&mut space.bodies)
-        {
-            *motion = chain.motion(kernel, net, &body.motion, controls);
+        for (body, (chain, motion)) in self.bodies.iter().zip(&mut space.bodies) {
+            *motion = chain.motion(kernel, &body.motion, controls);
             let transform = motion.transform();
             body.vertices.iter().for_each(|v| out[*v as usize] = transform(rest[*v as usize]));
         }
-        for segment in &self.parts.rigid {
+        for segment in &self.rigid {
             let fit = self.fit(segment, &mut space.followed, out);
             segment.vertices.iter().for_each(|v| out[*v as usize] = fit.apply(rest[*v as usize]));
         }
         space.local.copy_from_slice(out);
-        if let (Some(net), Some(parts), Some(chain)) = (&self.frame, &self.parts.frame, &mut space.frame) {
-            space.motion = chain.motion(kernel, net, parts, controls);
+        if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
+            space.motion = chain.motion(kernel, net, controls);
             space.motion.apply(out);
         }
         Ok(())
     }
 
     /// After [`FaceTwin::forward`] at the same pose: from `by_vertices`, `∂L/∂V` `[V]`, to `∂L/∂p` `[C]`.
-    pub fn backward(
+    pub(crate) fn backward(
         &self,
         space: &mut GradientSpace,
         by_vertices: &[Vec3],
         by_controls: &mut [f32],
-    ) -> Result<(), FaceError> {
-        let count = |what: &str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(FaceError::Count { what: what.into(), got, want }) }
-        };
-        count("derivatives by vertices", by_vertices.len(), self.vertex_count())?;
-        count("derivatives by controls", by_controls.len(), self.control_count())?;
+    ) -> Result<(), PoseError> {
+        check_count("derivatives by vertices", by_vertices.len(), self.vertex_count())?;
+        check_count("derivatives by controls", by_controls.len(), self.control_count())?;
         by_controls.fill(0.0);
-        let kernel = space.kernel;
+        let kernel = self.kernel;
         space.slopes.copy_from_slice(by_vertices);
-        if let (Some(parts), Some(chain)) = (&self.parts.frame, &mut space.frame) {
+        if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
             let pairs = space.local.iter().copied().zip(by_vertices.iter().copied());
-            chain.backward_motion(kernel, parts, space.motion.backward(pairs), by_controls);
+            chain.backward_motion(kernel, net, space.motion.backward(pairs), by_controls);
             let back = space.motion.rotation.transpose().as_mat3();
             space.slopes.iter_mut().for_each(|slope| *slope = back * *slope);
         }
         self.backward_rigid(space);
-        let rest = self.parts.mesh.positions();
-        for (body, (chain, motion)) in self.parts.bodies.iter().zip(&mut space.bodies) {
+        let rest = self.mesh.positions();
+        for (body, (chain, motion)) in self.bodies.iter().zip(&mut space.bodies) {
             let pair = |v: &u32| (rest[*v as usize], space.slopes[*v as usize]);
             let six = motion.backward(body.vertices.iter().map(pair));
             chain.backward_motion(kernel, &body.motion, six, by_controls);
         }
-        for ((net, parts), tape) in self.nets.iter().zip(&self.parts.nets).zip(&mut space.nets) {
-            for (slope, vertex) in tape.slopes.iter_mut().zip(&parts.vertices) {
+        for (net, tape) in self.nets.iter().zip(&mut space.nets) {
+            for (slope, vertex) in tape.slopes.iter_mut().zip(&net.vertices) {
                 *slope = space.slopes[*vertex as usize];
             }
             let last = tape.dense.slopes.last_mut().expect("inputs at least");
             match (&net.map, &mut tape.decoder) {
-                (Some((decoder, samples)), Some(pass)) => {
+                (Some(Map { samples, .. }), Some(pass)) => {
+                    let decoder = &pass.decoder;
                     let shape = decoder.shape();
                     pass.by_map.fill(0.0);
                     sample::scatter(
@@ -281,15 +279,15 @@ impl FaceTwin {
                 }
             }
             tape.dense.backward(kernel, Between::Leaky(0));
-            spread(&tape.dense.slopes[0], &parts.inputs, &parts.scale, by_controls);
+            spread(&tape.dense.slopes[0], &net.inputs.inputs, &net.inputs.scale, by_controls);
         }
         Ok(())
     }
 
     /// Derivatives by rigid vertices become derivatives by those that they follow.
     fn backward_rigid(&self, space: &mut GradientSpace) {
-        let rest = self.parts.mesh.positions();
-        for segment in &self.parts.rigid {
+        let rest = self.mesh.positions();
+        for segment in &self.rigid {
             let fit = self.fit(segment, &mut space.followed, &space.local);
             let (mut by_rotation, mut by_to) = (DMat3::ZERO, DVec3::ZERO);
             for &vertex in &segment.vertices {

@@ -12,7 +12,7 @@ use super::stencil::{
     tiled::{Kind, TiledConvolution},
 };
 use super::stencil::{After, Places, Stencil, stride};
-use crate::dense::Kernel;
+use crate::dense::{Kernel, Precision};
 use serde::{Deserialize, Serialize};
 
 /// Far beyond any map of ours: a file of a few bytes must not ask for more.
@@ -127,8 +127,8 @@ struct Convolution {
     /// The same as a single stencil with fewer products, where that is worth it.
     #[cfg(target_arch = "x86_64")]
     tiled: Option<TiledConvolution>,
-    /// From derivatives by the output to derivatives by the input.
-    backward: (Stencil, Places),
+    /// From derivatives by the output to derivatives by the input; `None` where a decoder only evaluates.
+    backward: Option<(Stencil, Places)>,
 }
 
 /// The convolutions of a network and the pixels that they draw.
@@ -140,6 +140,7 @@ pub struct MapDecoder {
     /// Pixels of the map that are drawn: where their features stand, and where the map has them.
     seen: Vec<[u32; 2]>,
     point: Point,
+    multiply_adds: usize,
 }
 
 /// Images of one pass.
@@ -193,7 +194,51 @@ impl MapDecoder {
             [hidden, shared_stride(shape.shared_features)],
             shape.untied.then_some(seen.len()),
         );
-        Self { shape, slope, convolutions, seen, point }
+        let stencils = convolutions.iter().flat_map(|convolution| &convolution.forward);
+        let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
+        let multiply_adds = stencils.map(sums).sum::<usize>() + seen.len() * point.work();
+        Self { shape, slope, convolutions, seen, point, multiply_adds }
+    }
+
+    /// A decoder with these parameters that only goes forwards: of every weight it keeps the one form that this kernel
+    /// reads, and in 16 bits what pixels have of their own. It cannot load others.
+    pub(super) fn for_evaluation(
+        shape: MapShape,
+        slope: f32,
+        sampled: &[bool],
+        parameters: &[f32],
+        precision: Precision,
+        kernel: Kernel,
+    ) -> Self {
+        let mut decoder = Self::new(shape, slope, sampled);
+        decoder.load(parameters);
+        for convolution in &mut decoder.convolutions {
+            convolution.backward = None;
+            #[cfg(target_arch = "x86_64")]
+            if stencil::fast(kernel) && convolution.tiled.is_some() {
+                convolution.forward = Vec::new();
+            } else {
+                convolution.tiled = None;
+            }
+        }
+        let _ = kernel;
+        if precision == Precision::Half {
+            decoder.point.store_f16();
+        }
+        decoder
+    }
+
+    /// Weights, then biases, that sampled pixels have of their own, pixel after pixel: as files keep them.
+    pub(super) fn pixel_weights(&self) -> Vec<f32> {
+        let (outputs, hidden, shared) = (self.shape.outputs, self.shape.hidden, self.shape.shared_features);
+        let [features, lanes] = self.point.lanes();
+        let mut out = Vec::with_capacity(self.seen.len() * outputs * (self.shape.reads() + 1));
+        for row in (0..self.seen.len() * outputs).map(|row| row * lanes) {
+            let read = (row..row + hidden).chain(row + features..row + features + shared);
+            out.extend(read.map(|place| self.point.weight(place)));
+        }
+        out.extend_from_slice(&self.point.bias);
+        out
     }
 
     /// Its sizes.
@@ -203,9 +248,7 @@ impl MapDecoder {
 
     /// Multiply-adds of one map as it is written down; the fast kernel does fewer.
     pub fn multiply_adds(&self) -> usize {
-        let stencils = self.convolutions.iter().flat_map(|stage| &stage.forward);
-        let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
-        stencils.map(sums).sum::<usize>() + self.seen.len() * self.point.work()
+        self.multiply_adds
     }
 
     /// Images for one pass, zero.
@@ -272,11 +315,6 @@ impl MapDecoder {
     pub fn sampled_pixels(&self) -> Vec<usize> {
         let stride = map_stride(self.shape.outputs);
         self.seen.iter().map(|[_, place]| *place as usize / stride).collect()
-    }
-
-    /// Keeps weights that every pixel has of its own in 16 bits. Such a decoder cannot load others.
-    pub fn store_f16(&mut self) {
-        self.point.store_f16();
     }
 
     /// After [`MapDecoder::forward`] and [`MapDecoder::backward`], for weights that every pixel has of its own:
@@ -350,7 +388,7 @@ impl MapDecoder {
         );
         for (index, stage) in self.convolutions.iter().enumerate().rev() {
             let (before, after) = slopes.layers.split_at_mut(index + 1);
-            let (stencil, places) = &stage.backward;
+            let (stencil, places) = stage.backward.as_ref().expect("made for derivatives too");
             stencil.apply(
                 kernel,
                 &after[0],
@@ -517,7 +555,9 @@ impl Convolution {
             for tap in 0..9 {
                 self.forward[0].0.set(tap, input, output, kernel[tap]);
                 // Backwards the kernel is turned by half a turn.
-                self.backward.0.set(8 - tap, output, input, kernel[tap]);
+                if let Some((backward, _)) = &mut self.backward {
+                    backward.set(8 - tap, output, input, kernel[tap]);
+                }
             }
             return;
         }
@@ -529,7 +569,9 @@ impl Convolution {
         }
         for tap in 0..16 {
             let weight = sum(REACHED_ROWS[tap / 4], REACHED_ROWS[tap % 4]);
-            self.backward.0.set(tap, output, input, weight);
+            if let Some((backward, _)) = &mut self.backward {
+                backward.set(tap, output, input, weight);
+            }
         }
     }
 }
@@ -576,7 +618,7 @@ fn plain(shape: &MapShape, wanted: &mut Vec<bool>) -> Convolution {
         forward: vec![(Stencil::new(window(3, side, from), inputs, shape.hidden), Places::new(forward))],
         #[cfg(target_arch = "x86_64")]
         tiled,
-        backward: (Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward)),
+        backward: Some((Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward))),
     }
 }
 
@@ -616,6 +658,6 @@ fn doubling(shape: &MapShape, convolution: usize, wanted: &mut Vec<bool>) -> Con
         forward: forward.map(parity).into(),
         #[cfg(target_arch = "x86_64")]
         tiled,
-        backward: (Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward)),
+        backward: Some((Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward))),
     }
 }

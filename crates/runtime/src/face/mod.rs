@@ -2,123 +2,58 @@
 //!
 //! `V(p) = F(p) · (V⁰ + Σ sample(map(p), U))`: a coarse network a segment draws 32×32 pixels, refinement
 //! networks draw 64×64 for crowded regions, rigid segments follow ten vertices each. Ours: where
-//! the whole head moves a small network gives its frame `F`, and a body like an eye has one of its own. Start at [`FaceTwin::new`] and
-//! [`FaceTwin::evaluate`]; the derivative by the controls is [`FaceTwin::backward`], the file format is in
-//! [`mod@file`].
+//! the whole head moves a small network gives its frame `F`, and a body like an eye has one of its own. Start at
+//! [`FaceTwin::new`]; a [`Player`](crate::Player) evaluates it and its derivative by the controls. The file format is in
+//! `file.rs`, checks are in `check.rs`, packing is in `pack.rs`.
 
 mod check;
 mod evaluate;
-pub mod file;
+pub(crate) mod file;
 mod gradient;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod map_decoder;
+#[cfg(not(feature = "internals"))]
+mod map_decoder;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod motion;
+#[cfg(not(feature = "internals"))]
+mod motion;
+mod pack;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod pixel_weights;
+#[cfg(not(feature = "internals"))]
+mod pixel_weights;
 mod point;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod rigid;
+#[cfg(not(feature = "internals"))]
+mod rigid;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod sample;
-pub mod stencil;
+#[cfg(not(feature = "internals"))]
+mod sample;
+mod stencil;
 
-pub use evaluate::Workspace;
-pub use gradient::GradientSpace;
+pub(crate) use evaluate::Workspace;
+pub use file::to_bytes;
+pub(crate) use gradient::GradientSpace;
+pub use map_decoder::MapShape;
 
-use crate::dense::{Layer, LayerError, Precision};
-use map_decoder::{MapDecoder, MapShape};
+use crate::Header;
+use crate::dense::{Kernel, Layer, Packed, Precision};
+use map_decoder::MapDecoder;
 use motion::MotionNet;
 use sample::BilinearSample;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
-use understudy_core::{ControlSpecs, Mesh, Vec2, Vec3};
+use understudy_core::{Mesh, Vec2, Vec3};
 
 /// Slope of the rectifiers below zero.
 pub const LEAK: f32 = 0.2;
-
-/// What is wrong with the parts of a face twin or a pose for it.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum FaceError {
-    /// An array of the wrong length.
-    #[error("{what}: {got} entries, {want} expected")]
-    Count {
-        /// Which array.
-        what: String,
-        /// Given.
-        got: usize,
-        /// Needed.
-        want: usize,
-    },
-    /// An index out of range.
-    #[error("{what}: {index} is out of range, there are {count}")]
-    Index {
-        /// What it names.
-        what: String,
-        /// The index.
-        index: usize,
-        /// How many exist.
-        count: usize,
-    },
-    /// Two parts of the twin claim one vertex.
-    #[error("vertex {vertex} is moved by two {what}")]
-    Cover {
-        /// The vertex.
-        vertex: usize,
-        /// Networks of one stage, or rigid segments.
-        what: &'static str,
-    },
-    /// A rigid segment follows itself or another one.
-    #[error("rigid segment {segment} follows vertex {vertex}, which is rigid itself")]
-    FollowsRigid {
-        /// The segment.
-        segment: usize,
-        /// The vertex.
-        vertex: usize,
-    },
-    /// A layer that is not valid.
-    #[error("{network}, layer {layer}: {error}")]
-    Layer {
-        /// The network.
-        network: String,
-        /// The layer.
-        layer: usize,
-        /// Why.
-        error: LayerError,
-    },
-    /// Sizes of a decoder network that make no sense.
-    #[error("{network}: a decoder of {shape:?}")]
-    Shape {
-        /// The network.
-        network: String,
-        /// Its sizes.
-        shape: MapShape,
-    },
-    /// A number that is not finite.
-    #[error("{what}: entry {index} is not finite")]
-    NonFinite {
-        /// Which array.
-        what: String,
-        /// Where.
-        index: usize,
-    },
-    /// Some networks transform normals and some do not.
-    #[error("{network}: some networks draw normals and some do not")]
-    Normals {
-        /// The first that differs.
-        network: String,
-    },
-}
-
-/// Everything about a face twin but its numbers; kept as JSON in the file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FaceHeader {
-    /// The rig it was learned from.
-    pub rig: String,
-    /// Hash of the topology of the mesh that it was learned from.
-    pub topology_hash: u64,
-    /// Always `cm`.
-    pub units: String,
-    /// The rig's controls, in the order in which a pose gives their values.
-    pub controls: ControlSpecs,
-    /// How it was trained and how well: free form, for people and reports.
-    pub training: serde_json::Value,
-}
 
 /// When a network was trained, and what it adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -224,7 +159,7 @@ pub struct MotionParts {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaceParts {
     /// What it is.
-    pub header: FaceHeader,
+    pub header: Header,
     /// The rest mesh: positions, faces, texture coordinates, segments.
     pub mesh: Mesh,
     /// The motion of the whole head, where it has one.
@@ -237,53 +172,73 @@ pub struct FaceParts {
     pub rigid: Vec<RigidParts>,
 }
 
-/// A checked, packed face twin.
+/// A checked, packed face twin. Weights are in memory once, as kernels read them; [`FaceTwin::parts`] unpacks them.
+/// Played by a [`Player`](crate::Player).
 #[derive(Debug, Clone)]
 pub struct FaceTwin {
-    parts: FaceParts,
+    header: Header,
+    mesh: Mesh,
     precision: Precision,
+    /// What it was packed for.
+    kernel: Kernel,
     nets: Vec<Net>,
     frame: Option<MotionNet>,
-    bodies: Vec<MotionNet>,
+    bodies: Vec<RigidBody>,
+    rigid: Vec<RigidParts>,
     rest_normals: Vec<Vec3>,
-    /// Whether the maps transform normals.
+    /// Whether the maps carry normals.
     with_normals: bool,
 }
 
 /// A network as evaluation wants it.
 #[derive(Debug, Clone)]
 struct Net {
+    name: String,
+    stage: Stage,
+    vertices: Vec<u32>,
+    inputs: NormalisedInputs,
     layers: Vec<Layer>,
-    map: Option<(MapDecoder, Vec<BilinearSample>)>,
+    /// How many of each layer's outputs a leaky rectifier follows.
+    rectified: Vec<usize>,
+    map: Option<Map>,
+}
+
+/// The controls that a network sees, and how it normalises each.
+#[derive(Debug, Clone)]
+struct NormalisedInputs {
+    inputs: Vec<u32>,
+    mean: Vec<f32>,
+    scale: Vec<f32>,
+}
+
+/// The map of a network and where its vertices sample it.
+#[derive(Debug, Clone)]
+struct Map {
+    decoder: MapDecoder,
+    samples: Vec<BilinearSample>,
+    /// What the decoder has only in another form: the convolutions' parameters, and those of the last one where pixels
+    /// share them.
+    parameters: Packed,
+    coordinates: Vec<Vec2>,
+}
+
+/// A rigid body as evaluation wants it.
+#[derive(Debug, Clone)]
+struct RigidBody {
+    name: String,
+    vertices: Vec<u32>,
+    motion: MotionNet,
 }
 
 impl FaceTwin {
-    /// Checks all parts and packs the networks.
-    pub fn new(parts: FaceParts, precision: Precision) -> Result<Self, FaceError> {
-        check::parts(&parts)?;
-        let nets = parts.nets.iter().map(|net| Net::new(net, precision)).collect::<Result<Vec<_>, _>>()?;
-        let frame = match &parts.frame {
-            Some(frame) => Some(MotionNet::new("frame", frame, precision)?),
-            None => None,
-        };
-        let body = |body: &RigidBodyParts| MotionNet::new(&body.name, &body.motion, precision);
-        let bodies = parts.bodies.iter().map(body).collect::<Result<Vec<_>, _>>()?;
-        let with_normals = parts.nets.iter().filter_map(|net| net.map.as_ref()).any(|m| m.shape.outputs == 6);
-        let rest_normals = match with_normals {
-            true => understudy_core::normals::vertex_normals(parts.mesh.faces(), parts.mesh.positions()),
-            false => Vec::new(),
-        };
-        Ok(Self { parts, precision, nets, frame, bodies, rest_normals, with_normals })
-    }
-
     /// What it is.
-    pub fn header(&self) -> &FaceHeader {
-        &self.parts.header
+    pub fn header(&self) -> &Header {
+        &self.header
     }
 
-    /// The parts it was made of, for saving, exporting and transferring.
-    pub fn parts(&self) -> &FaceParts {
-        &self.parts
+    /// The rest mesh: positions, faces, texture coordinates, segments.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
     }
 
     /// How its weights are kept.
@@ -293,85 +248,54 @@ impl FaceTwin {
 
     /// Number of vertices.
     pub fn vertex_count(&self) -> usize {
-        self.parts.mesh.vertex_count()
+        self.mesh.vertex_count()
     }
 
     /// Number of controls.
     pub fn control_count(&self) -> usize {
-        self.parts.header.controls.len()
+        self.header.inputs.controls.len()
     }
 
-    /// Whether its maps transform normals.
+    /// Whether its maps carry normals.
     pub fn has_normals(&self) -> bool {
         self.with_normals
     }
 
-    /// Multiply-adds of all networks for one pose, pixels that nobody sees left out.
+    /// Whether some of its networks refine what the others give.
+    pub fn has_refinement(&self) -> bool {
+        self.nets.iter().any(|net| net.stage == Stage::Refinement)
+    }
+
+    /// The twin without its refinement networks: the coarse twin that the paper compares with.
+    pub fn coarse(&self) -> Self {
+        let nets = self.nets.iter().filter(|net| net.stage == Stage::Coarse).cloned().collect();
+        Self { nets, ..self.clone() }
+    }
+
+    fn motions(&self) -> impl Iterator<Item = &MotionNet> {
+        self.frame.iter().chain(self.bodies.iter().map(|body| &body.motion))
+    }
+
+    /// Multiply-adds of all networks for one pose, pixels that nobody samples left out.
     pub fn multiply_adds(&self) -> usize {
-        let motions = self.frame.iter().chain(&self.bodies).flat_map(|net| &net.layers);
+        let motions = self.motions().flat_map(|net| &net.layers);
         self.nets.iter().map(Net::multiply_adds).sum::<usize>()
             + motions.map(|l| l.rows() * l.columns()).sum::<usize>()
     }
 
     /// Bytes of packed weights.
     pub fn network_bytes(&self) -> usize {
-        let decoder = |net: &Net| net.map.as_ref().map_or(0, |(d, _)| d.shape().parameter_count() * 4);
-        let motions = self.frame.iter().chain(&self.bodies).flat_map(|net| &net.layers);
+        let decoder = |net: &Net| net.map.as_ref().map_or(0, |map| map.decoder.shape().parameter_count() * 4);
+        let motions = self.motions().flat_map(|net| &net.layers);
         let layers = self.nets.iter().flat_map(|net| &net.layers).chain(motions);
         layers.map(Layer::bytes).sum::<usize>() + self.nets.iter().map(decoder).sum::<usize>()
     }
 }
 
 impl Net {
-    fn new(parts: &NetParts, precision: Precision) -> Result<Self, FaceError> {
-        let layers = pack_dense(&parts.name, &parts.dense, parts.inputs.len(), false, precision)?;
-        let map = parts.map.as_ref().map(|map| {
-            let side = map.shape.map_side();
-            let samples: Vec<BilinearSample> =
-                map.coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
-            let mut decoder = MapDecoder::new(map.shape, LEAK, &sample::sampled_pixels(&samples, side));
-            decoder.load(&rounded(&map.parameters, precision));
-            if precision == Precision::Half {
-                decoder.store_f16();
-            }
-            (decoder, samples)
-        });
-        Ok(Self { layers, map })
-    }
-
     fn multiply_adds(&self) -> usize {
         let dense: usize = self.layers.iter().map(|l| l.rows() * l.columns()).sum();
-        dense + self.map.as_ref().map_or(0, |(decoder, _)| decoder.multiply_adds())
-    }
-}
-
-/// Packs a chain of dense layers; `tanh` follows all but the last where it is asked for.
-fn pack_dense(
-    name: &str,
-    layers: &[DenseParts],
-    inputs: usize,
-    tanh: bool,
-    precision: Precision,
-) -> Result<Vec<Layer>, FaceError> {
-    use crate::dense::Activation;
-    let mut columns = inputs;
-    let mut out = Vec::with_capacity(layers.len());
-    for (layer, data) in layers.iter().enumerate() {
-        let inner = layer + 1 < layers.len();
-        let activation = if tanh && inner { Activation::Tanh } else { Activation::None };
-        let packed = Layer::pack(&data.weights, &data.bias, columns, activation, precision)
-            .map_err(|error| FaceError::Layer { network: name.into(), layer, error })?;
-        columns = packed.rows();
-        out.push(packed);
-    }
-    Ok(out)
-}
-
-/// Numbers as the file keeps them: what is evaluated is what was saved.
-fn rounded(numbers: &[f32], precision: Precision) -> Vec<f32> {
-    match precision {
-        Precision::Single => numbers.to_vec(),
-        Precision::Half => numbers.iter().map(|n| half::f16::from_f32(*n).to_f32()).collect(),
+        dense + self.map.as_ref().map_or(0, |map| map.decoder.multiply_adds())
     }
 }
 

@@ -1,13 +1,17 @@
 //! Rigid motions told by small networks: that of the whole head, so that networks that draw maps see a head
 //! that holds still, and those of eyes and gums. A rotation vector and a translation, and their derivative.
 
-use super::{FaceError, MotionParts, pack_dense};
+use super::pack::{pack_dense, unpack_dense};
+use super::{MotionParts, NormalisedInputs};
+use crate::TwinError;
 use crate::dense::{Kernel, Layer, Precision};
 use understudy_core::{DMat3, DQuat, DVec3, Vec3};
 
 /// The packed network of a motion.
 #[derive(Debug, Clone)]
 pub(super) struct MotionNet {
+    pub(super) pivot: Vec3,
+    pub(super) inputs: NormalisedInputs,
     pub(super) layers: Vec<Layer>,
 }
 
@@ -90,8 +94,16 @@ fn left_jacobian(turn: DVec3) -> DMat3 {
 }
 
 impl MotionNet {
-    pub(super) fn new(name: &str, parts: &MotionParts, precision: Precision) -> Result<Self, FaceError> {
-        Ok(Self { layers: pack_dense(name, &parts.layers, parts.inputs.len(), true, precision)? })
+    pub(super) fn new(name: &str, parts: MotionParts, precision: Precision) -> Result<Self, TwinError> {
+        let layers = pack_dense(name, &parts.layers, parts.inputs.len(), true, precision)?;
+        let MotionParts { pivot, inputs, mean, scale, layers: _ } = parts;
+        Ok(Self { pivot, inputs: NormalisedInputs { inputs, mean, scale }, layers })
+    }
+
+    /// As it was before it was packed.
+    pub(super) fn parts(&self) -> MotionParts {
+        let NormalisedInputs { inputs, mean, scale } = self.inputs.clone();
+        MotionParts { pivot: self.pivot, inputs, mean, scale, layers: unpack_dense(&self.layers) }
     }
 
     /// Length of each of the two buffers that [`MotionNet::evaluate`] wants.
@@ -100,28 +112,25 @@ impl MotionNet {
     }
 
     /// The motion for a pose.
-    pub(super) fn evaluate(
-        &self,
-        kernel: Kernel,
-        parts: &MotionParts,
-        controls: &[f32],
-        buffers: &mut [Vec<f32>; 2],
-    ) -> Motion {
+    pub(super) fn evaluate(&self, kernel: Kernel, controls: &[f32], buffers: &mut [Vec<f32>; 2]) -> Motion {
         let [front, back] = buffers;
-        input_features(controls, &parts.inputs, &parts.mean, &parts.scale, front);
+        self.inputs.features(controls, front);
         let (mut read, mut write) = (front, back);
         for layer in &self.layers {
             layer.apply(kernel, read, write);
             std::mem::swap(&mut read, &mut write);
         }
-        Motion::new(&read[..6], parts.pivot)
+        Motion::new(&read[..6], self.pivot)
     }
 }
 
-/// The normalised inputs of a network.
-pub(super) fn input_features(controls: &[f32], inputs: &[u32], mean: &[f32], scale: &[f32], out: &mut [f32]) {
-    for (slot, (input, (mean, scale))) in out.iter_mut().zip(inputs.iter().zip(mean.iter().zip(scale))) {
-        *slot = (controls[*input as usize] - mean) * scale;
+impl NormalisedInputs {
+    /// What the network reads: the controls that it sees, normalised.
+    pub(super) fn features(&self, controls: &[f32], out: &mut [f32]) {
+        let normalised = self.inputs.iter().zip(self.mean.iter().zip(&self.scale));
+        for (slot, (input, (mean, scale))) in out.iter_mut().zip(normalised) {
+            *slot = (controls[*input as usize] - mean) * scale;
+        }
     }
 }
 

@@ -79,7 +79,8 @@ impl Point {
         if self.untied { index } else { 0 }
     }
 
-    fn weight(&self, place: usize) -> f32 {
+    /// One of the weights, in either precision.
+    pub fn weight(&self, place: usize) -> f32 {
         match self.half.is_empty() {
             true => self.weights[place],
             false => f16::from_bits(self.half[place]).to_f32(),

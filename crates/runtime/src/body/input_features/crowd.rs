@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 
-use super::super::{BONE_INPUTS, Group, GroupParts};
+use super::super::{BONE_INPUTS, Group};
 use super::Frames;
 use crate::dense::Kernel;
 use understudy_core::Affine3A;
@@ -64,13 +64,13 @@ impl BoneLanes {
     pub fn input_features(
         &self,
         kernel: Kernel,
-        (group, parts): (&Group, &GroupParts),
+        group: &Group,
         poses: usize,
         controls: &Rows<&[f32]>,
         working: &mut [Lanes],
         rows: &mut Rows<&mut [f32]>,
     ) {
-        let working = &mut working[..parts.inputs.len()];
+        let working = &mut working[..group.inputs.len()];
         let stride = rows.stride;
         let bone_lanes = self.maps.chunks_exact(self.count.max(1)).take(poses.div_ceil(LANES));
         for (eight, bones) in bone_lanes.enumerate() {
@@ -84,7 +84,7 @@ impl BoneLanes {
             for seen in &group.bone_inputs {
                 if seen.bone >= bones.len() {
                     for slot in start..seen.end {
-                        let input = parts.inputs[slot] as usize;
+                        let input = group.inputs[slot] as usize;
                         let pose = |lane: usize| (first + lane).min(poses - 1);
                         working[slot] = lanes(|lane| controls.numbers[pose(lane) * controls.stride + input]);
                     }
@@ -93,7 +93,7 @@ impl BoneLanes {
             }
             let own = LANES.min(poses - first);
             let rows = &mut rows.numbers[first * rows.stride..];
-            spread(kernel, working, (&parts.mean, &parts.scale), rows, stride, own);
+            spread(kernel, working, (&group.mean, &group.scale), rows, stride, own);
         }
     }
 }

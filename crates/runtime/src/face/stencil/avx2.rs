@@ -78,7 +78,6 @@ unsafe fn tile<const N: usize>(
             for half in 0..2 {
                 let sum = sums[pixel][half];
                 let result = match after {
-                    After::None => sum,
                     After::Leaky(slope) => {
                         let scaled = _mm256_mul_ps(sum, _mm256_set1_ps(slope));
                         // The sign bit of `sum` chooses.

@@ -24,8 +24,6 @@ pub fn stride(channels: usize) -> usize {
 /// What follows the sums of a stencil.
 #[derive(Debug, Clone, Copy)]
 pub enum After<'a> {
-    /// Nothing.
-    None,
     /// `x` where it is positive, `slope · x` elsewhere.
     Leaky(f32),
     /// The derivative of [`After::Leaky`]: the sum times one or `slope`, by the sign of the number that
@@ -172,7 +170,9 @@ pub struct Places {
 
 impl Places {
     /// Pairs of numbers into the input and the output image.
-    pub fn new(pairs: Vec<[u32; 2]>) -> Self {
+    pub fn new(mut pairs: Vec<[u32; 2]>) -> Self {
+        // Twins keep them for good.
+        pairs.shrink_to_fit();
         let most = |side: usize| pairs.iter().map(|pair| pair[side] as usize).max().unwrap_or(0);
         Self { input_reach: most(0), output_reach: most(1), pairs }
     }
@@ -182,12 +182,8 @@ impl Places {
         self.pairs.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-
     /// The pairs.
+    #[cfg(test)]
     pub fn pairs(&self) -> &[[u32; 2]] {
         &self.pairs
     }
@@ -214,7 +210,7 @@ mod tests {
             let pairs = (0..count).map(|p| [random.below(300) as u32, (p * out) as u32]).collect();
             let places = Places::new(pairs);
             let forward: Vec<f32> = (0..count * out).map(|_| random.uniform(-1.0, 1.0)).collect();
-            for after in [After::None, After::Leaky(0.2), After::Slope(0.2, &forward)] {
+            for after in [After::Leaky(0.2), After::Slope(0.2, &forward)] {
                 let (mut a, mut b) = (vec![9.0; count * out], vec![9.0; count * out]);
                 stencil.apply(Kernel::REFERENCE, &x, &places, &mut a, after);
                 stencil.apply(Kernel::detect(), &x, &places, &mut b, after);

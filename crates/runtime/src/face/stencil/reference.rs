@@ -21,7 +21,6 @@ pub fn apply(stencil: &Stencil, x: &[f32], places: &[[u32; 2]], y: &mut [f32], a
             for lane in 0..LANES {
                 let sum = sums[lane];
                 y[start + lane] = match after {
-                    After::None => sum,
                     After::Leaky(slope) => leaky(sum, slope),
                     After::Slope(slope, forward) => {
                         if forward[start + lane] > 0.0 {
