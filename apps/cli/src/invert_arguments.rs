@@ -65,15 +65,19 @@ pub struct InvertArguments {
     /// How.
     #[arg(long, value_enum, default_value = "quartic")]
     pub method: InvertMethod,
-    /// Price of a weight, cm²: more gives fewer weights. `auto` takes the knee of the trade-off curve.
-    #[arg(long, value_name = "A", default_value = "0.5", allow_negative_numbers = true)]
-    pub alpha: String,
-    /// Passes over all weights.
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    pub passes: usize,
-    /// Stop when no weight moves by more than this.
-    #[arg(long, value_name = "W", default_value_t = 0.0, allow_negative_numbers = true)]
-    pub tolerance: f64,
+    /// Price of a weight, as a share of the rig's mean shape energy [default: 1e-5]: more gives fewer weights.
+    /// `auto` takes the knee of the trade-off curve, or less where the targets are clean.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub alpha: Option<String>,
+    /// Most passes over all weights [default: 100].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub passes: Option<usize>,
+    /// Stop when no weight moves by more than this [default: 1e-6].
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
+    /// The paper's recipe: five passes, no Newton steps, an alpha of 0.5 in cm². --alpha is in cm² then.
+    #[arg(long)]
+    pub paper: bool,
     /// Which weight is updated next.
     #[arg(long, value_enum, default_value = "decreasing")]
     pub order: InvertOrder,
@@ -110,9 +114,6 @@ pub struct InvertArguments {
     /// Shapes of which at most one may be on, `A,B,…`; can be given again.
     #[arg(long, value_name = "A,B")]
     pub exclusive: Vec<String>,
-    /// Leave shapes that move nothing at zero instead of refusing the rig.
-    #[arg(long)]
-    pub hold_empty: bool,
     /// Which animation of a glTF target [default: its first].
     #[arg(long, value_name = "NAME")]
     pub clip: Option<String>,

@@ -13,7 +13,7 @@ use understudy_jobs::bench_inverse::{
     BenchInverseConfig, BenchInverseReport, Study, StudyRow, bench_inverse,
 };
 use understudy_jobs::invert::solver::{
-    InverseSettings, Method, Missing, Order, RigidFit, RigidSettings, Symmetry, TakeSettings,
+    Alpha, InverseSettings, Method, Missing, Order, RigidFit, RigidSettings, Symmetry, TakeSettings,
 };
 use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
 
@@ -45,10 +45,14 @@ fn take_json_file(json: bool, arguments: &mut InvertArguments) -> Option<PathBuf
 }
 
 fn invert_config(arguments: InvertArguments) -> Result<InvertConfig> {
-    let choose_alpha = arguments.alpha == "auto";
-    let alpha = match choose_alpha {
-        true => InverseSettings::default().alpha,
-        false => arguments.alpha.parse().map_err(|_| setting("--alpha", "a number or 'auto' is wanted"))?,
+    let base = if arguments.paper { InverseSettings::paper() } else { InverseSettings::default() };
+    let choose_alpha = arguments.alpha.as_deref() == Some("auto");
+    let alpha = match arguments.alpha.filter(|_| !choose_alpha) {
+        None => base.alpha,
+        Some(alpha) => {
+            let alpha = alpha.parse().map_err(|_| setting("--alpha", "a number or 'auto' is wanted"))?;
+            if arguments.paper { Alpha::Absolute(alpha) } else { Alpha::Share(alpha) }
+        }
     };
     let mut symmetric_by_name = false;
     let mut symmetric = Vec::new();
@@ -73,8 +77,9 @@ fn invert_config(arguments: InvertArguments) -> Result<InvertConfig> {
             method: method(arguments.method),
             max_level: arguments.max_level,
             alpha,
-            passes: arguments.passes,
-            tolerance: arguments.tolerance,
+            passes: arguments.passes.unwrap_or(base.passes),
+            tolerance: arguments.tolerance.unwrap_or(base.tolerance),
+            newton: base.newton,
             order: order(arguments.order),
             seed: arguments.seed,
             upper: (!arguments.unbounded).then_some(1.0),
@@ -92,7 +97,6 @@ fn invert_config(arguments: InvertArguments) -> Result<InvertConfig> {
         },
         vertex_weights: arguments.vertex_weights,
         symmetric_by_name,
-        hold_empty: arguments.hold_empty,
         clip: arguments.clip,
         rate: arguments.rate,
         layout: match arguments.layout {
@@ -180,7 +184,10 @@ fn describe(report: &InvertReport) -> String {
 fn named_method(settings: &InverseSettings) -> String {
     match settings.method {
         Method::Seol | Method::Joshi => settings.method.title().into(),
-        method => format!("{}, α {:.4}", method.title(), settings.alpha),
+        method => match settings.alpha {
+            Alpha::Share(share) => format!("{}, α {share:.1e}", method.title()),
+            Alpha::Absolute(alpha) => format!("{}, α {alpha:.4} cm²", method.title()),
+        },
     }
 }
 
@@ -237,8 +244,8 @@ fn describe_bench(report: &BenchInverseReport) -> String {
         .map(|run| {
             vec![
                 run.name.clone(),
-                run.order.title().into(),
-                run.passes.to_string(),
+                run.way.clone(),
+                format!("{:.0}", run.passes),
                 run.frames.to_string(),
                 format!("{:.5}", run.mean_error),
                 format!("{:.4}", run.p99_error),
@@ -247,7 +254,7 @@ fn describe_bench(report: &BenchInverseReport) -> String {
             ]
         })
         .collect();
-    let head = ["take", "order", "passes", "frames", "mean error", "99 %", "RMSE mm", "ms a frame"];
+    let head = ["take", "settings", "passes", "frames", "mean error", "99 %", "RMSE mm", "ms a frame"];
     parts.push(table(&head, &rows));
     for (name, study) in &report.studies {
         parts.push(format!(

@@ -38,6 +38,25 @@ fn a_neutral_mesh_needs_no_weights() {
 }
 
 #[test]
+fn defaults_settle_and_the_paper_makes_five_passes() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let posed = folder.path().join("rest.obj");
+    let weights = folder.path().join("weights.csv");
+    succeed(&["convert", "mira", "-o", text(&posed)]);
+    let run = |more: &[&str]| json(&[&["invert", "mira", text(&posed), "-o", text(&weights)], more].concat());
+    let settled = run(&[]);
+    assert_eq!(settled["solves"][0]["stop"], "converged");
+    assert!(settled["settings"]["alpha"]["share"].as_f64().is_some_and(|share| share > 0.0), "{settled}");
+    let paper = run(&["--paper"]);
+    assert_eq!(paper["settings"]["alpha"]["absolute"], 0.5);
+    assert_eq!((&paper["settings"]["passes"], &paper["settings"]["newton"]), (&5.into(), &false.into()));
+    let given = run(&["--paper", "--alpha", "2", "--passes", "3"]);
+    assert_eq!(given["settings"]["alpha"]["absolute"], 2.0);
+    assert_eq!(given["settings"]["passes"], 3);
+    assert_eq!(run(&["--alpha", "0.01"])["settings"]["alpha"]["share"], 0.01);
+}
+
+#[test]
 fn bad_input_is_one_line() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let tiny = TinyGltf::default().write(folder.path(), "tiny");

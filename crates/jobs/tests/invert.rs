@@ -2,13 +2,13 @@
 //! is said when the input is wrong.
 
 use std::path::{Path, PathBuf};
-use understudy_core::{BlendshapeRig, Face, Mesh, MeshParts, Shape, Vec3, arkit};
+use understudy_core::{BlendshapeRig, Face, Mesh, MeshParts, Quat, Shape, Vec3, arkit};
 use understudy_io::Dim::Any;
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{blendshape_npz, live_link, obj};
-use understudy_jobs::invert::solver::{InverseSettings, Method, Missing, TakeSettings};
+use understudy_jobs::invert::solver::{Alpha, InverseSettings, Method, Missing, RigidSettings, TakeSettings};
 use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
-use understudy_jobs::{JobError, Silent};
+use understudy_jobs::Silent;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_testkit::shared_data;
 
@@ -50,7 +50,7 @@ impl Scene {
             rig: self.path("rig.npz").to_string_lossy().into_owned(),
             targets: targets.iter().map(|name| self.path(name)).collect(),
             output: self.path("weights.csv"),
-            settings: InverseSettings { alpha: 0.0, passes: 300, ..InverseSettings::default() },
+            settings: InverseSettings::default(),
             threads: 2,
             ..InvertConfig::default()
         }
@@ -160,7 +160,8 @@ fn options_reach_the_solver_and_the_page_is_written() {
     let report = run(&auto);
     let choice = report.alpha_choice.expect("a curve");
     assert_eq!(choice.alpha, report.settings.alpha);
-    assert!(choice.alpha > 0.0 && choice.points.len() > 10);
+    assert!(choice.chosen > 0 && choice.points.len() > 10);
+    assert!(report.messages.iter().any(|message| message.contains("α = ")), "{:?}", report.messages);
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn bad_input_is_named_and_nothing_is_written() {
         change(&mut config.settings);
         config
     };
-    fails(&settings(|s| s.alpha = -1.0), &["alpha", "-1"]);
+    fails(&settings(|s| s.alpha = Alpha::Share(-1.0)), &["alpha", "-1"]);
     fails(&settings(|s| s.exclusive = vec![vec!["frown".into()]]), &["frown"]);
     let smooth = TakeSettings { smooth: 1.0, ..TakeSettings::default() };
     let joshi = settings(|s| s.method = Method::Joshi);
@@ -225,18 +226,41 @@ fn bad_input_is_named_and_nothing_is_written() {
 }
 
 #[test]
-fn an_empty_shape_is_refused_by_name_or_held() {
+fn empty_shapes_are_held_at_zero_and_named() {
     let scene = Scene::new();
     let mut shapes = scene.rig.shapes().to_vec();
-    shapes.push(Shape { name: "nothing".into(), deltas: Default::default() });
+    shapes.push(Shape { name: "tongueOut".into(), deltas: Default::default() });
     let rig = BlendshapeRig::new(scene.rig.neutral().to_vec(), shapes, Vec::new()).expect("valid rig");
     blendshape_npz::write(&scene.path("rig.npz"), &mesh(rig.neutral()), &rig).expect("writable");
-    let config = scene.config(&["take.npz"]);
-    let error = invert(&config, &Silent).expect_err("an empty shape");
-    assert!(matches!(error, JobError::Unusable { .. }) && error.to_string().contains("'nothing'"), "{error}");
-    assert!(!config.output.exists());
-    let report = run(&InvertConfig { hold_empty: true, ..config });
-    assert_eq!(report.unseen_shapes, ["nothing"]);
+    let report = run(&scene.config(&["take.npz"]));
+    assert_eq!(report.unseen_shapes, ["tongueOut"]);
+    let named = |message: &&String| message.contains("tongueOut") && message.contains("held at zero");
+    assert_eq!(report.messages.iter().filter(named).count(), 1, "{:?}", report.messages);
+    let table = live_link::read_weights(&scene.path("weights.csv")).expect("a table");
+    assert!(table.frames.iter().all(|frame| frame[9] == 0.0));
+}
+
+#[test]
+fn head_motion_is_hinted_at_where_it_explains_what_is_left() {
+    let scene = Scene::new();
+    let hints = |report: &InvertReport| report.messages.iter().filter(|m| m.contains("--head all")).count();
+    assert_eq!(hints(&run(&scene.config(&["take.npz"]))), 0);
+    // Noise is no motion.
+    assert_eq!(hints(&run(&InvertConfig { noise_cm: 0.05, ..scene.config(&["take.npz"]) })), 0);
+    let turn = Quat::from_rotation_y(0.1);
+    let moved: Vec<Vec<Vec3>> = scene
+        .frames
+        .iter()
+        .map(|frame| frame.iter().map(|vertex| turn * *vertex + Vec3::new(0.0, 2.0, 0.5)).collect())
+        .collect();
+    scene.write_frames("moved.npz", &moved);
+    let config = scene.config(&["moved.npz"]);
+    let plain = run(&config);
+    assert_eq!(hints(&plain), 1, "{:?}", plain.messages);
+    let rigid = Some(RigidSettings::default());
+    let taken_out = run(&InvertConfig { take: TakeSettings { rigid, ..TakeSettings::default() }, ..config });
+    assert_eq!(hints(&taken_out), 0);
+    assert!(taken_out.metrics.rmse_cm < 0.2 * plain.metrics.rmse_cm);
 }
 
 #[test]
@@ -248,7 +272,7 @@ fn a_morph_animation_gives_its_own_weights_back() {
         rig: file.to_string_lossy().into_owned(),
         targets: vec![file.clone()],
         output: folder.path().join("weights.csv"),
-        settings: InverseSettings { alpha: 0.0, passes: 50, ..InverseSettings::default() },
+        settings: InverseSettings::default(),
         threads: 2,
         ..InvertConfig::default()
     };

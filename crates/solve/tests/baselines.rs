@@ -5,7 +5,7 @@ use understudy_solve::inverse_rig::direct::DirectRig;
 use understudy_solve::inverse_rig::metrics::measure;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::TakeSettings;
-use understudy_solve::inverse_rig::{EmptyShapes, InverseRig, InverseSettings, Method, Stop};
+use understudy_solve::inverse_rig::{Alpha, InverseRig, InverseSettings, Method, Stop};
 
 fn target_of(rig: &BlendshapeRig, weights: &[f32]) -> Vec<Vec3> {
     let mut target = vec![Vec3::ZERO; rig.neutral().len()];
@@ -18,7 +18,7 @@ fn linear(size: &SyntheticRig) -> BlendshapeRig {
 }
 
 fn solve(rig: &BlendshapeRig, target: &[Vec3], settings: &InverseSettings) -> Vec<f64> {
-    let prepared = InverseRig::prepare_with(rig, EmptyShapes::Hold).expect("valid rig");
+    let prepared = InverseRig::prepare(rig).expect("valid rig");
     let mut solver = prepared.solver(settings).expect("valid settings");
     solver.solve(target).expect("valid target");
     solver.weights().to_vec()
@@ -28,7 +28,7 @@ fn solve(rig: &BlendshapeRig, target: &[Vec3], settings: &InverseSettings) -> Ve
 fn the_pseudo_inverse_recovers_a_linear_rig_exactly() {
     let rig = linear(&SyntheticRig { vertices: 200, ..SyntheticRig::small(4) });
     let truth = [0.0, 0.3, 1.0, 0.0, 0.5, 0.9, 0.1, 0.0, 0.7];
-    let joshi = solve(&rig, &target_of(&rig, &truth), &InverseSettings::with_method(Method::Joshi));
+    let joshi = solve(&rig, &target_of(&rig, &truth), &InverseSettings::paper_with(Method::Joshi));
     assert!(joshi.iter().zip(&truth).all(|(a, b)| (a - f64::from(*b)).abs() < 1e-4));
 }
 
@@ -36,7 +36,8 @@ fn the_pseudo_inverse_recovers_a_linear_rig_exactly() {
 fn the_ridge_solves_its_own_equation() {
     let rig = linear(&SyntheticRig { vertices: 200, ..SyntheticRig::small(6) });
     let target = target_of(&rig, &[0.4, 0.3, 0.8, 0.2, 0.5, 0.9, 0.3, 0.2, 0.7]);
-    let settings = InverseSettings { alpha: 0.4, ..InverseSettings::with_method(Method::Cetinaslan) };
+    let settings =
+        InverseSettings { alpha: Alpha::Absolute(0.4), ..InverseSettings::paper_with(Method::Cetinaslan) };
     let weights = solve(&rig, &target, &settings);
     // Inside the box, the gradient of ½‖Bw − b̂‖² + α‖w‖² vanishes (eq. 17).
     let single: Vec<f32> = weights.iter().map(|w| *w as f32).collect();
@@ -63,14 +64,15 @@ fn dependent_and_empty_shapes_still_solve() {
     shapes.push(Shape { name: "nothing".into(), deltas: SparseDeltas::default() });
     let rig =
         BlendshapeRig::new(rig.neutral().to_vec(), shapes, rig.correctives().to_vec()).expect("valid rig");
-    let prepared = InverseRig::prepare_with(&rig, EmptyShapes::Hold).expect("empty shapes are held");
+    let prepared = InverseRig::prepare(&rig).expect("empty shapes are held");
     assert_eq!(prepared.rank().expect("eigenvalues exist"), rig.shapes().len() - 2);
     assert_eq!(prepared.unseen_shapes(), ["nothing"]);
     let mut truth = vec![0.2f32; rig.shapes().len()];
     truth[3] = 0.0;
     let target = target_of(&rig, &truth);
     for method in Method::ALL {
-        let settings = InverseSettings { alpha: 0.0, passes: 200, ..InverseSettings::with_method(method) };
+        let settings =
+            InverseSettings { alpha: Alpha::ZERO, passes: 200, ..InverseSettings::paper_with(method) };
         let weights = solve(&rig, &target, &settings);
         assert!(weights.iter().all(|w| w.is_finite() && *w >= 0.0), "{method:?}");
         assert_eq!(weights[rig.shapes().len() - 1], 0.0, "an empty shape stays at zero");
@@ -86,20 +88,28 @@ fn majorisation_lowers_the_quadratic_objective_from_its_ridge_start() {
         let rig = random_rig(&SyntheticRig { vertices: 150, ..SyntheticRig::small(seed) });
         let take = random_take(rig.shapes().len(), 240, seed);
         let target = target_of(&rig, &take[100]);
-        let direct = DirectRig::new(&rig).expect("valid rig");
+        let direct = DirectRig::new(&rig);
         // (18) has no ½ before its square, so α counts half as much as in ours.
         let objective = |weights: &[f64]| direct.objective(&target, weights, 0.5 * 0.2, 2);
-        let ridge = InverseSettings { alpha: 0.2, ..InverseSettings::with_method(Method::Cetinaslan) };
+        let ridge = InverseSettings {
+            alpha: Alpha::Absolute(0.2),
+            ..InverseSettings::paper_with(Method::Cetinaslan)
+        };
         let start = solve(&rig, &target, &ridge);
         let prepared = InverseRig::prepare(&rig).expect("valid rig");
-        let lmmm = InverseSettings { alpha: 0.2, ..InverseSettings::with_method(Method::Lmmm) };
+        let lmmm =
+            InverseSettings { alpha: Alpha::Absolute(0.2), ..InverseSettings::paper_with(Method::Lmmm) };
         let mut solver = prepared.solver(&lmmm).expect("valid settings");
         let report = solver.solve(&target).expect("valid target");
         assert!(objective(solver.weights()) <= objective(&start) + 1e-9);
         assert!(report.stop == Stop::Converged || report.passes == 200);
         // It ends near where long coordinate descent on the same rig ends.
-        let descent =
-            InverseSettings { alpha: 0.1, passes: 500, max_level: Some(2), ..InverseSettings::default() };
+        let descent = InverseSettings {
+            alpha: Alpha::Absolute(0.1),
+            passes: 500,
+            max_level: Some(2),
+            ..InverseSettings::paper()
+        };
         let best = objective(&solve(&rig, &target, &descent));
         assert!(objective(solver.weights()) <= 2.0 * best + 0.05, "{} {best}", objective(solver.weights()));
     }
@@ -117,7 +127,8 @@ fn methods_relate_as_the_paper_says_on_a_noisy_take() {
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
     let run = |method: Method| {
         let alpha = if method.is_descent() { 0.1 } else { 0.05 };
-        let settings = InverseSettings { alpha, ..InverseSettings::with_method(method) };
+        let settings =
+            InverseSettings { alpha: Alpha::Absolute(alpha), ..InverseSettings::paper_with(method) };
         let solved = prepared.solve_take(&noisy, &settings, &TakeSettings::default()).expect("valid take");
         measure(&rig, &solved.weights, &clean).expect("they fit").0
     };

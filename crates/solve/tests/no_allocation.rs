@@ -42,15 +42,17 @@ fn frames_are_solved_in_the_buffers_that_were_made() {
     take.iter().zip(&mut targets).for_each(|(weights, target)| rig.evaluate(weights, target));
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
     let name = |shape: usize| rig.shapes()[shape].name.clone();
-    let mut all: Vec<InverseSettings> = Method::ALL.map(InverseSettings::with_method).into();
-    all.extend(Order::ALL.map(|order| InverseSettings { order, ..Default::default() }));
-    all.push(InverseSettings { missing: Missing::Ignore, ..Default::default() });
+    let mut all: Vec<InverseSettings> = Method::ALL.map(InverseSettings::paper_with).into();
+    all.extend(Order::ALL.map(|order| InverseSettings { order, ..InverseSettings::paper() }));
+    all.push(InverseSettings { missing: Missing::Ignore, ..InverseSettings::paper() });
+    all.push(InverseSettings::default());
+    all.push(InverseSettings { missing: Missing::Ignore, ..InverseSettings::default() });
     for symmetry in [Symmetry::Tied, Symmetry::Soft(3.0)] {
         all.push(InverseSettings {
             symmetric: vec![[name(0), name(1)]],
             exclusive: vec![vec![name(2), name(3), name(4)]],
             symmetry,
-            ..Default::default()
+            ..InverseSettings::paper()
         });
     }
     for settings in all {

@@ -5,7 +5,7 @@ use understudy_core::{BlendshapeError, BlendshapeRig, Corrective, Random, Shape,
 use understudy_solve::inverse_rig::direct::DirectRig;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::{
-    EmptyShapes, InverseError, InverseRig, InverseSettings, Method, Missing, Stop, Symmetry, invert,
+    Alpha, InverseError, InverseRig, InverseSettings, Method, Missing, Stop, Symmetry, invert,
 };
 
 fn pose(rig: &BlendshapeRig, weights: &[f32]) -> Vec<Vec3> {
@@ -30,20 +30,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn pairs_and_groups_hold_and_the_cost_never_rises(seed in 0u64..5000, alpha in 0.0f64..1.0, soft in any::<bool>()) {
+    fn pairs_and_groups_hold_and_the_cost_never_rises(seed in 0u64..5000, alpha in 0.0f64..1.0, soft in any::<bool>(), newton in any::<bool>()) {
         let (rig, target) = scene(seed);
         let strength = 2.5;
         let settings = InverseSettings {
-            alpha,
+            alpha: Alpha::Absolute(alpha),
             passes: 8,
+            newton,
             symmetric: vec![[names(&rig, &[0]).remove(0), names(&rig, &[4]).remove(0)]],
             symmetry: if soft { Symmetry::Soft(strength) } else { Symmetry::Tied },
             exclusive: vec![names(&rig, &[1, 2, 3]), names(&rig, &[7, 8])],
-            ..Default::default()
+            ..InverseSettings::paper()
         };
         let prepared = InverseRig::prepare(&rig).expect("valid rig");
         let mut solver = prepared.solver(&settings).expect("valid settings");
-        let direct = DirectRig::new(&rig).expect("valid rig");
+        let direct = DirectRig::new(&rig);
         let mut objectives = Vec::new();
         let report = solver.solve_watched(&target, None, |visit| objectives.push(visit.objective)).expect("valid target");
         let weights = solver.weights();
@@ -87,14 +88,14 @@ proptest! {
         let offset: Vec<Vec3> = (0..90).map(|v| (target[v] - rig.neutral()[v]) * weights[v].sqrt()).collect();
         // √ω is 0, ½, 1 or 2: exact in f32. The offset itself rounds once.
         let want = {
-            let prepared = InverseRig::prepare_with(&other, EmptyShapes::Hold).expect("valid rig");
-            let mut solver = prepared.solver(&InverseSettings::default()).expect("valid settings");
+            let prepared = InverseRig::prepare(&other).expect("valid rig");
+            let mut solver = prepared.solver(&InverseSettings::paper()).expect("valid settings");
             solver.solve(&offset).expect("valid target");
             solver.weights().to_vec()
         };
         let mut prepared = InverseRig::prepare(&rig).expect("valid rig");
         prop_assert!(prepared.set_vertex_weights(&weights).expect("valid weights"));
-        let mut solver = prepared.solver(&InverseSettings::default()).expect("valid settings");
+        let mut solver = prepared.solver(&InverseSettings::paper()).expect("valid settings");
         solver.solve(&target).expect("valid target");
         for (a, b) in solver.weights().iter().zip(&want) {
             prop_assert!((a - b).abs() < 1e-4, "{a} {b}");
@@ -112,7 +113,7 @@ fn holes_are_vertices_without_weight() {
         holey[vertex] = Vec3::new(f32::NAN, 0.0, 0.0);
         weights[vertex] = 0.0;
     }
-    let ignore = InverseSettings { missing: Missing::Ignore, ..Default::default() };
+    let ignore = InverseSettings { missing: Missing::Ignore, ..InverseSettings::paper() };
     let found = {
         let mut solver = prepared.solver(&ignore).expect("valid settings");
         solver.solve(&target).expect("whole");
@@ -121,7 +122,7 @@ fn holes_are_vertices_without_weight() {
         solver.weights().to_vec()
     };
     prepared.set_vertex_weights(&weights).expect("valid weights");
-    let mut solver = prepared.solver(&InverseSettings::default()).expect("valid settings");
+    let mut solver = prepared.solver(&InverseSettings::paper()).expect("valid settings");
     solver.solve(&holey).expect("NaN where nothing counts is no error");
     assert!(found.iter().zip(solver.weights()).all(|(a, b)| (a - b).abs() < 1e-12));
 }
@@ -140,7 +141,7 @@ fn a_marker_set_of_few_vertices_recovers_what_it_sees() {
     let mut weights = vec![0.0f32; 2000];
     (0..2000).step_by(40).for_each(|vertex| weights[vertex] = 1.0);
     prepared.set_vertex_weights(&weights).expect("valid weights");
-    let settings = InverseSettings { alpha: 0.0, passes: 500, ..Default::default() };
+    let settings = InverseSettings { alpha: Alpha::ZERO, passes: 500, ..InverseSettings::paper() };
     let mut solver = prepared.solver(&settings).expect("valid settings");
     solver.solve(&target).expect("valid target");
     assert!(solver.weights().iter().zip(&truth).all(|(a, b)| (a - f64::from(*b)).abs() < 0.01));
@@ -152,7 +153,7 @@ fn any_start_is_taken_and_the_truth_is_a_fixed_point() {
     let truth: Vec<f32> = random_take(9, 100, 1).swap_remove(50);
     let target = pose(&rig, &truth);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let settings = InverseSettings { alpha: 0.0, tolerance: 1e-3, ..Default::default() };
+    let settings = InverseSettings { alpha: Alpha::ZERO, tolerance: 1e-3, ..InverseSettings::paper() };
     let mut solver = prepared.solver(&settings).expect("valid settings");
     let start: Vec<f64> = truth.iter().map(|w| f64::from(*w)).collect();
     let report = solver.solve_from(&target, &start).expect("valid start");
@@ -168,18 +169,18 @@ fn any_start_is_taken_and_the_truth_is_a_fixed_point() {
 fn bad_rigs_targets_and_settings_are_named() {
     let (rig, target) = scene(5);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let solve = |target: &[Vec3]| prepared.solver(&InverseSettings::default()).expect("valid").solve(target);
+    let solve = |target: &[Vec3]| prepared.solver(&InverseSettings::paper()).expect("valid").solve(target);
     assert_eq!(solve(&target[1..]), Err(InverseError::VertexCount { got: 89, want: 90 }));
     let mut broken = target.clone();
     broken[7].y = f32::NAN;
     assert_eq!(solve(&broken), Err(InverseError::NonFinite { vertex: 7 }));
     broken.fill(Vec3::NAN);
-    let ignore = InverseSettings { missing: Missing::Ignore, ..Default::default() };
+    let ignore = InverseSettings { missing: Missing::Ignore, ..InverseSettings::paper() };
     let nothing = prepared.solver(&ignore).expect("valid").solve(&broken);
     assert_eq!(nothing, Err(InverseError::NothingSeen));
 
     let with = |change: fn(&mut InverseSettings)| {
-        let mut settings = InverseSettings::default();
+        let mut settings = InverseSettings::paper();
         change(&mut settings);
         prepared.solver(&settings).map(|_| ()).expect_err("bad settings")
     };
@@ -187,17 +188,17 @@ fn bad_rigs_targets_and_settings_are_named() {
         InverseError::Setting { name, .. } => name,
         other => panic!("{other}"),
     };
-    assert_eq!(setting(with(|s| s.alpha = -1.0)), "alpha");
-    assert_eq!(setting(with(|s| s.alpha = f64::NAN)), "alpha");
+    assert_eq!(setting(with(|s| s.alpha = Alpha::Share(-1.0))), "alpha");
+    assert_eq!(setting(with(|s| s.alpha = Alpha::Absolute(f64::NAN))), "alpha");
     assert_eq!(setting(with(|s| s.passes = 0)), "passes");
     assert_eq!(setting(with(|s| s.tolerance = f64::INFINITY)), "tolerance");
     assert_eq!(setting(with(|s| s.upper = Some(0.0))), "upper");
     assert_eq!(setting(with(|s| s.max_level = Some(0))), "max_level");
     let pairs = |s: &mut InverseSettings| s.symmetric = vec![["shape_000".into(), "shape_001".into()]];
-    let mut joshi = InverseSettings::with_method(Method::Joshi);
+    let mut joshi = InverseSettings::paper_with(Method::Joshi);
     pairs(&mut joshi);
     assert_eq!(setting(prepared.solver(&joshi).map(|_| ()).expect_err("no pairs")), "method");
-    let mut negative = InverseSettings { symmetry: Symmetry::Soft(-1.0), ..Default::default() };
+    let mut negative = InverseSettings { symmetry: Symmetry::Soft(-1.0), ..InverseSettings::paper() };
     pairs(&mut negative);
     assert_eq!(setting(prepared.solver(&negative).map(|_| ()).expect_err("negative")), "symmetry");
     let unknown = with(|s| s.exclusive = vec![vec!["shape_000".into(), "frown".into()]]);
@@ -215,10 +216,13 @@ fn bad_rigs_targets_and_settings_are_named() {
     let some = || SparseDeltas { vertices: vec![0], deltas: vec![Vec3::X] };
     let rig = |shapes, correctives| BlendshapeRig::new(vec![Vec3::ZERO; 2], shapes, correctives);
     let zero = rig(vec![shape("a", some()), shape("flat", SparseDeltas::default())], vec![]).expect("a rig");
-    let error = invert(&zero, &[Vec3::X; 2], &InverseSettings::default()).expect_err("nothing to solve");
-    assert_eq!(error, InverseError::ZeroShape { shape: "flat".into() });
-    let none = rig(vec![], vec![]).expect("a rig");
-    assert_eq!(InverseRig::prepare(&none).map(|_| ()).expect_err("no shapes"), InverseError::NoShapes);
+    let held = invert(&zero, &[Vec3::X, Vec3::ZERO], &InverseSettings::default()).expect("one shape moves");
+    assert!((held[0] - 1.0).abs() < 1e-4 && held[1] == 0.0, "{held:?}");
+    assert_eq!(InverseRig::prepare(&zero).expect("one shape moves").unseen_shapes(), ["flat"]);
+    let flat = rig(vec![shape("flat", SparseDeltas::default())], vec![]).expect("a rig");
+    for none in [rig(vec![], vec![]).expect("a rig"), flat] {
+        assert_eq!(InverseRig::prepare(&none).map(|_| ()).expect_err("no shapes"), InverseError::NoShapes);
+    }
     // Doubled names and correctives of unknown shapes do not even make a rig.
     let doubled = rig(vec![shape("a", some()), shape("a", some())], vec![]);
     assert_eq!(doubled, Err(BlendshapeError::DuplicateName { name: "a".into() }));

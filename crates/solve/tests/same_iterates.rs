@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use understudy_core::{BlendshapeRig, Random, Vec3};
 use understudy_solve::inverse_rig::direct::DirectRig;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
-use understudy_solve::inverse_rig::{InverseRig, InverseSettings, Method, Order, Visit};
+use understudy_solve::inverse_rig::{Alpha, InverseRig, InverseSettings, Method, Order, Visit};
 
 /// What the issue asks of the two forms.
 const SAME: f64 = 1e-9;
@@ -25,7 +25,7 @@ fn compare(rig: &BlendshapeRig, target: &[Vec3], settings: &InverseSettings) {
     let mut solver = prepared.solver(settings).expect("valid settings");
     let mut fast: Vec<Visit> = Vec::new();
     let report = solver.solve_watched(target, None, |visit| fast.push(visit)).expect("valid target");
-    let direct = DirectRig::new(rig).expect("valid rig");
+    let direct = DirectRig::new(rig);
     let mut slow: Vec<Visit> = Vec::new();
     let weights = direct.solve(target, settings, |visit| slow.push(visit));
     let scale = direct.objective(target, &vec![0.0; weights.len()], 0.0, usize::MAX);
@@ -44,12 +44,16 @@ fn compare(rig: &BlendshapeRig, target: &[Vec3], settings: &InverseSettings) {
         assert!((fast.objective - slow.objective).abs() <= SAME * scale.max(1.0), "{fast:?} {slow:?}");
         before = slow.objective;
     }
-    let end = direct.objective(target, &weights, settings.alpha, level(settings));
+    let end = direct.objective(target, &weights, alpha_of(settings), level(settings));
     assert!((end - report.objective).abs() <= SAME * scale.max(1.0));
     for (fast, slow) in solver.weights().iter().zip(&weights) {
         assert!(greedy || (fast - slow).abs() <= SAME);
         assert!((0.0..=settings.upper.unwrap_or(f64::INFINITY)).contains(fast));
     }
+}
+
+fn alpha_of(settings: &InverseSettings) -> f64 {
+    settings.alpha.in_square_centimetres(f64::NAN)
 }
 
 fn level(settings: &InverseSettings) -> usize {
@@ -68,7 +72,7 @@ proptest! {
         let target = noisy_target(&rig, seed, noise);
         for order in Order::ALL {
             let settings = InverseSettings {
-                alpha, passes, order, seed, max_level: Some(level), upper: bounded.then_some(1.0), ..Default::default()
+                alpha: Alpha::Absolute(alpha), passes, order, seed, max_level: Some(level), upper: bounded.then_some(1.0), ..InverseSettings::paper()
             };
             compare(&rig, &target, &settings);
         }
@@ -82,16 +86,16 @@ fn one_linear_pass_without_alpha_and_upper_bound_is_seol() {
         let target = noisy_target(&rig, seed, 0.2);
         let prepared = InverseRig::prepare(&rig).expect("valid rig");
         let settings = InverseSettings {
-            alpha: 0.0,
+            alpha: Alpha::ZERO,
             passes: 1,
             upper: None,
-            ..InverseSettings::with_method(Method::Linear)
+            ..InverseSettings::paper_with(Method::Linear)
         };
         let mut linear = prepared.solver(&settings).expect("valid settings");
         linear.solve(&target).expect("valid target");
-        let mut seol = prepared.solver(&InverseSettings::with_method(Method::Seol)).expect("valid settings");
+        let mut seol = prepared.solver(&InverseSettings::paper_with(Method::Seol)).expect("valid settings");
         seol.solve(&target).expect("valid target");
-        let reference = DirectRig::new(&rig).expect("valid rig").seol(&target);
+        let reference = DirectRig::new(&rig).seol(&target);
         assert_eq!(linear.weights(), seol.weights());
         assert!(seol.weights().iter().zip(&reference).all(|(a, b)| (a - b).abs() <= SAME));
         assert!(reference.iter().any(|w| *w > 0.0));
@@ -102,6 +106,6 @@ fn one_linear_pass_without_alpha_and_upper_bound_is_seol() {
 fn a_localised_rig_of_many_blocks_agrees_too() {
     let rig = random_rig(&SyntheticRig { vertices: 1500, seed: 4, ..SyntheticRig::paper() });
     let target = noisy_target(&rig, 9, 0.03);
-    compare(&rig, &target, &InverseSettings::default());
-    compare(&rig, &target, &InverseSettings::with_method(Method::Linear));
+    compare(&rig, &target, &InverseSettings::paper());
+    compare(&rig, &target, &InverseSettings::paper_with(Method::Linear));
 }

@@ -6,7 +6,9 @@ use understudy_solve::inverse_rig::rigid::{RigidFit, RigidSettings};
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::{Take, TakeSettings};
 use understudy_solve::inverse_rig::tradeoff::knee;
-use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings, Method, Missing, Order};
+use understudy_solve::inverse_rig::{
+    Alpha, InverseError, InverseRig, InverseSettings, Method, Missing, Order,
+};
 
 struct Scene {
     rig: BlendshapeRig,
@@ -46,7 +48,8 @@ fn a_batch_gives_the_bits_of_single_frames_on_any_number_of_threads() {
             (Method::Cetinaslan, Order::Decreasing),
             (Method::Lmmm, Order::Decreasing),
         ] {
-            let settings = InverseSettings { method, order, missing: Missing::Ignore, ..Default::default() };
+            let settings =
+                InverseSettings { method, order, missing: Missing::Ignore, ..InverseSettings::paper() };
             let solve =
                 || prepared.solve_take(&targets, &settings, &TakeSettings::default()).expect("valid take");
             let (one, three) = (with_threads(1, solve), with_threads(3, solve));
@@ -72,7 +75,7 @@ fn a_smoothed_take_does_not_depend_on_threads() {
         scene(&SyntheticRig { vertices: 150, ..SyntheticRig::small(3) }, 70, 0.1);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
     let take = TakeSettings { smooth: 5.0, ..Default::default() };
-    let solve = || prepared.solve_take(&targets, &InverseSettings::default(), &take).expect("valid take");
+    let solve = || prepared.solve_take(&targets, &InverseSettings::paper(), &take).expect("valid take");
     assert_eq!(with_threads(1, solve), with_threads(3, solve));
 }
 
@@ -81,7 +84,7 @@ fn a_warm_start_begins_where_the_last_frame_ended() {
     let Scene { rig, targets, .. } =
         scene(&SyntheticRig { vertices: 300, ..SyntheticRig::small(5) }, 50, 0.0);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let settings = InverseSettings { alpha: 0.0, ..Default::default() };
+    let settings = InverseSettings { alpha: Alpha::ZERO, ..InverseSettings::paper() };
     let warm = TakeSettings { warm_start: true, ..Default::default() };
     let solved = prepared.solve_take(&targets, &settings, &warm).expect("valid take");
     let mut solver = prepared.solver(&settings).expect("valid settings");
@@ -112,7 +115,7 @@ fn head_motion_is_taken_out_and_found() {
         target.iter_mut().for_each(|vertex| *vertex = motion(t).apply(*vertex));
     }
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let settings = InverseSettings { alpha: 0.0, passes: 20, ..Default::default() };
+    let settings = InverseSettings { alpha: Alpha::ZERO, passes: 20, ..InverseSettings::paper() };
     let error = |take: &Take| -> f64 {
         let pairs = take.weights.iter().flatten().zip(truth.iter().flatten());
         pairs.map(|(a, b)| (a - f64::from(*b)).abs()).sum::<f64>() / (30.0 * truth[0].len() as f64)
@@ -151,15 +154,16 @@ fn the_knee_lies_where_error_begins_to_grow() {
     let Scene { rig, targets, .. } =
         scene(&SyntheticRig { vertices: 1200, seed: 3, ..SyntheticRig::paper() }, 60, 0.03);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let choice = prepared.choose_alpha(&targets, &InverseSettings::default()).expect("valid take");
+    let choice = prepared.choose_alpha(&targets, &InverseSettings::paper()).expect("valid take");
     let first = &choice.points[0];
-    let chosen = &choice.points[knee(&choice.points)];
+    assert_eq!((choice.chosen, choice.knee), (knee(&choice.points), knee(&choice.points)));
+    let chosen = &choice.points[choice.chosen];
     let last = &choice.points[choice.points.len() - 1];
-    assert_eq!((first.alpha, last.cardinality), (0.0, 0.0));
+    assert_eq!((first.alpha, last.cardinality), (Alpha::Share(0.0), 0.0));
     assert!(choice.points.windows(2).all(|pair| pair[1].rmse_cm >= 0.98 * pair[0].rmse_cm));
     assert!(chosen.cardinality < 0.75 * first.cardinality && chosen.cardinality > 0.2 * first.cardinality);
     assert!(chosen.rmse_cm < 1.5 * first.rmse_cm, "{chosen:?} {first:?}");
-    let refused = prepared.choose_alpha(&targets, &InverseSettings::with_method(Method::Joshi));
+    let refused = prepared.choose_alpha(&targets, &InverseSettings::paper_with(Method::Joshi));
     assert!(matches!(refused, Err(InverseError::Setting { .. })));
 }
 
@@ -167,14 +171,14 @@ fn the_knee_lies_where_error_begins_to_grow() {
 fn bad_frames_are_numbered_and_a_take_can_be_stopped() {
     let Scene { rig, mut targets, .. } = scene(&SyntheticRig::small(2), 20, 0.0);
     let prepared = InverseRig::prepare(&rig).expect("valid rig");
-    let settings = InverseSettings::default();
+    let settings = InverseSettings::paper();
     let solve = |targets: &[Vec<Vec3>]| prepared.solve_take(targets, &settings, &TakeSettings::default());
     let stopped =
         prepared.solve_take_watched(&targets, &settings, &TakeSettings::default(), &|done| done < 8);
     assert_eq!(stopped, Err(InverseError::Stopped));
     let rough = TakeSettings { smooth: f64::NAN, ..Default::default() };
     assert!(matches!(prepared.solve_take(&targets, &settings, &rough), Err(InverseError::Setting { .. })));
-    let joshi = InverseSettings::with_method(Method::Joshi);
+    let joshi = InverseSettings::paper_with(Method::Joshi);
     let smooth = TakeSettings { smooth: 1.0, ..Default::default() };
     assert!(matches!(prepared.solve_take(&targets, &joshi, &smooth), Err(InverseError::Setting { .. })));
     targets[13][5].z = f32::INFINITY;

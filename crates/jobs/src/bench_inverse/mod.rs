@@ -11,14 +11,14 @@ pub use truth::TruthRun;
 
 use crate::invert::add_noise;
 use crate::invert::page::sections;
-use crate::invert::study::{Effort, JOINT_ALPHA, Scene, study};
+use crate::invert::study::{Effort, JOINT_ALPHA, Scene, knee_alpha, study};
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use understudy_core::{BlendshapeRig, Mesh, Vec3};
 use understudy_report::html::{Column, Page, Section, Table};
 use understudy_solve::inverse_rig::synthetic::random_take;
-use understudy_solve::inverse_rig::{EmptyShapes, InverseError, InverseRig, InverseSettings};
+use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings};
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,7 +112,7 @@ fn meshes(rig: &BlendshapeRig, weights: &[Vec<f32>]) -> Vec<Vec<Vec3>> {
 }
 
 fn prepare(name: &str, rig: &BlendshapeRig) -> Result<InverseRig, JobError> {
-    InverseRig::prepare_with(rig, EmptyShapes::Hold).map_err(|error| JobError::unusable(name, error))
+    InverseRig::prepare(rig).map_err(|error| JobError::unusable(name, error))
 }
 
 fn compare(
@@ -136,11 +136,12 @@ fn compare(
     let table = effort.table_window(clean.len());
     let training: Vec<&[Vec3]> =
         noisy.iter().enumerate().filter(|(t, _)| !table.contains(t)).map(|(_, f)| f.as_slice()).collect();
-    let mut settings = InverseSettings::default();
-    if !training.is_empty() {
-        settings.alpha = inverse.choose_alpha(&training, &settings).map_err(failed)?.alpha;
-    }
-    study(&scene, &settings, &effort, watch).map_err(failed)
+    let settings = InverseSettings::paper();
+    let alpha = match training.is_empty() {
+        true => settings.alpha.in_square_centimetres(inverse.shape_energy()),
+        false => knee_alpha(&inverse, &training, &settings).map_err(failed)?,
+    };
+    study(&scene, alpha, &settings, &effort, watch).map_err(failed)
 }
 
 fn page(

@@ -53,6 +53,9 @@ impl Speed {
     }
 }
 
+/// The α of [`InverseSettings::paper`], cm².
+const PAPER_ALPHA: f64 = 0.5;
+
 /// Measures.
 pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<Speed, JobError> {
     let size = SyntheticRig::paper();
@@ -64,19 +67,19 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
     let targets = add_noise(&clean, config.noise_cm, 1);
     drop(clean);
     let pool = threads::pool(config.threads)?;
-    let settings = InverseSettings::default();
+    let settings = InverseSettings::paper();
     let middle = targets.len() / 2;
 
     watch.event(Event::Started { what: "timing", total: config.rounds as u64, unit: "rounds" });
     let sample = vec![targets[middle].clone()];
     let (mut numpy, numpy_problem) = match config.numpy {
-        true => match NumPy::start(&config.folder, &rig, &sample, settings.alpha, settings.passes) {
+        true => match NumPy::start(&config.folder, &rig, &sample, PAPER_ALPHA, settings.passes) {
             Ok(numpy) => (Some(numpy), None),
             Err(error) => (None, Some(error.to_string())),
         },
         false => (None, Some("left out".into())),
     };
-    let direct = DirectRig::new(&rig).map_err(failed)?;
+    let direct = DirectRig::new(&rig);
     let mut times = Times::default();
     let (mut from_direct, mut from_numpy) = (0.0f64, None::<f64>);
     for round in 0..config.rounds {

@@ -11,7 +11,7 @@ use understudy_io::{Dim, ReadError};
 use understudy_rigs::Rig;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig};
 use understudy_solve::inverse_rig::take::TakeSettings;
-use understudy_solve::inverse_rig::{EmptyShapes, InverseError, InverseRig, InverseSettings, Order, Stop};
+use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Stop};
 
 /// One known take.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,10 +24,10 @@ pub struct TruthRun {
     pub shapes: usize,
     /// Correctives.
     pub correctives: usize,
-    /// Which weight is updated next.
-    pub order: Order,
-    /// Passes allowed.
-    pub passes: usize,
+    /// With which settings.
+    pub way: String,
+    /// Mean number of passes.
+    pub passes: f64,
     /// Frames that ended because nothing moved any more.
     pub converged: usize,
     /// Mean absolute error of the weights.
@@ -71,27 +71,28 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
     Ok(runs)
 }
 
-/// With the paper's order and five passes, with many, and with the order that finds sparse truths best.
+/// With the paper's five passes, with the defaults, and with the defaults but no α.
 fn each(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>]) -> Result<Vec<TruthRun>, JobError> {
-    let runs = [(Order::Decreasing, 5), (Order::Decreasing, 500), (Order::MaximumImprovement, 20)];
-    runs.into_iter().map(|(order, passes)| run(name, rig, take, order, passes)).collect()
+    let paper = InverseSettings { alpha: Alpha::ZERO, ..InverseSettings::paper() };
+    let defaults = InverseSettings::default();
+    let free = InverseSettings { alpha: Alpha::ZERO, ..InverseSettings::default() };
+    let runs = [("the paper's five passes, α = 0", paper), ("defaults", defaults), ("defaults, α = 0", free)];
+    runs.into_iter().map(|(way, settings)| run(name, rig, take, way, &settings)).collect()
 }
 
 fn run(
     name: &str,
     rig: &BlendshapeRig,
     take: &[Vec<f32>],
-    order: Order,
-    passes: usize,
+    way: &str,
+    settings: &InverseSettings,
 ) -> Result<TruthRun, JobError> {
     let failed = |error: InverseError| JobError::unusable(name, error);
-    let inverse = InverseRig::prepare_with(rig, EmptyShapes::Hold).map_err(failed)?;
+    let inverse = InverseRig::prepare(rig).map_err(failed)?;
     let mut targets = vec![vec![Vec3::ZERO; rig.neutral().len()]; take.len()];
     take.iter().zip(&mut targets).for_each(|(weights, mesh)| rig.evaluate(weights, mesh));
-    let settings =
-        InverseSettings { alpha: 0.0, passes, order, tolerance: 1e-5, ..InverseSettings::default() };
     let start = Instant::now();
-    let solved = inverse.solve_take(&targets, &settings, &TakeSettings::default()).map_err(failed)?;
+    let solved = inverse.solve_take(&targets, settings, &TakeSettings::default()).map_err(failed)?;
     let ms_per_frame = start.elapsed().as_secs_f64() * 1e3 / take.len().max(1) as f64;
     let pairs = solved.weights.iter().flatten().zip(take.iter().flatten());
     let mut errors: Vec<f64> = pairs.map(|(found, truth)| (found - f64::from(*truth)).abs()).collect();
@@ -102,8 +103,9 @@ fn run(
         frames: take.len(),
         shapes: rig.shapes().len(),
         correctives: rig.correctives().len(),
-        order,
-        passes,
+        way: way.into(),
+        passes: solved.reports.iter().map(|report| report.passes as f64).sum::<f64>()
+            / take.len().max(1) as f64,
         converged: solved.reports.iter().filter(|report| report.stop == Stop::Converged).count(),
         mean_error: errors.iter().sum::<f64>() / count as f64,
         p99_error: errors.get(count * 99 / 100).copied().unwrap_or(0.0),
@@ -174,4 +176,32 @@ pub(super) fn clips(rig: &dyn Rig, frames: usize) -> Result<Vec<Vec<f32>>, JobEr
     }
     let step = take.len().div_ceil(frames.max(1)).max(1);
     Ok(take.into_iter().step_by(step).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+    use understudy_testkit::shared_data;
+
+    fn check(runs: &[TruthRun], most: f64) {
+        let [paper, defaults, _] = runs else { panic!("three ways") };
+        assert_eq!((defaults.way.as_str(), defaults.converged), ("defaults", defaults.frames));
+        assert!(defaults.mean_error <= most && paper.mean_error > 10.0 * most.min(1e-3), "{runs:?}");
+    }
+
+    #[test]
+    fn defaults_recover_the_weights_of_a_real_take() {
+        let Some(folder) = shared_data().map(|data| data.join("compskin")) else { return };
+        let take = animation(&folder, 40).expect("a take");
+        check(&each("aura", &aura(&folder).expect("a rig"), &take).expect("it solves"), 0.0005);
+    }
+
+    #[test]
+    fn defaults_recover_the_weights_of_dependent_shapes() {
+        let mira = rigs::open("mira", &Silent).expect("she is embedded").rig;
+        let take = clips(mira.as_ref(), 30).expect("she has clips");
+        let shapes = mira.blendshapes().expect("she has shapes");
+        check(&each("mira", shapes, &take).expect("it solves"), 0.001);
+    }
 }

@@ -3,6 +3,7 @@
 //! the page in `page`.
 
 mod failure;
+mod hints;
 mod output;
 pub(crate) mod page;
 pub(crate) mod study;
@@ -14,7 +15,7 @@ pub use output::Layout;
 pub mod solver {
     pub use understudy_solve::inverse_rig::rigid::{RigidFit, RigidSettings};
     pub use understudy_solve::inverse_rig::take::TakeSettings;
-    pub use understudy_solve::inverse_rig::{InverseSettings, Method, Missing, Order, Symmetry};
+    pub use understudy_solve::inverse_rig::{Alpha, InverseSettings, Method, Missing, Order, Symmetry};
 }
 
 use crate::outputs::{check_distinct, check_file, extension};
@@ -22,6 +23,7 @@ use crate::rigs::{self, OpenRig};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
 use failure::Failure;
+use hints::{alpha_note, hint_at_head_motion, warn_of_held, warn_of_unsettled};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -32,7 +34,7 @@ use understudy_solve::inverse_rig::metrics::{FrameMetrics, TakeMetrics, measure}
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::tradeoff::AlphaChoice;
 use understudy_solve::inverse_rig::{
-    EmptyShapes, InverseError, InverseRig, InverseSettings, SmoothReport, SolveReport,
+    Alpha, InverseError, InverseRig, InverseSettings, SmoothReport, SolveReport,
 };
 
 /// What to invert and how.
@@ -55,8 +57,6 @@ pub struct InvertConfig {
     pub vertex_weights: Option<PathBuf>,
     /// Hold shapes together whose names differ only in left and right.
     pub symmetric_by_name: bool,
-    /// Leave shapes that move nothing at zero instead of refusing the rig.
-    pub hold_empty: bool,
     /// Which animation of a glTF target; `None` for its first.
     pub clip: Option<String>,
     /// Frames a second of the weights, where the targets do not say.
@@ -86,7 +86,6 @@ impl Default for InvertConfig {
             take: TakeSettings::default(),
             vertex_weights: None,
             symmetric_by_name: false,
-            hold_empty: false,
             clip: None,
             rate: 60.0,
             layout: Layout::Auto,
@@ -164,19 +163,18 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
 
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
-    let empty = if config.hold_empty { EmptyShapes::Hold } else { EmptyShapes::Refuse };
-    let mut inverse =
-        pool.install(|| InverseRig::prepare_with(shapes, empty)).map_err(|error| failure.of(error))?;
+    let mut inverse = pool.install(|| InverseRig::prepare(shapes)).map_err(|error| failure.of(error))?;
     let prepare_ms = start.elapsed().as_secs_f64() * 1e3;
+    warn_of_held(&inverse.unseen_shapes(), &config.rig, "no vertex", watch);
     if let Some(path) = &config.vertex_weights {
         let weights = targets::vertex_weights(path, shapes.neutral().len())?;
+        let empty: Vec<String> = inverse.unseen_shapes().into_iter().map(String::from).collect();
         inverse.set_vertex_weights(&weights).map_err(|error| JobError::unusable(path, error))?;
+        let mut hidden = inverse.unseen_shapes();
+        hidden.retain(|name| !empty.iter().any(|other| other == name));
+        warn_of_held(&hidden, &config.rig, "no vertex with weight", watch);
     }
     let unseen_shapes: Vec<String> = inverse.unseen_shapes().into_iter().map(String::from).collect();
-    if !unseen_shapes.is_empty() && config.vertex_weights.is_some() {
-        let message = format!("no vertex with weight shows {}; they stay at zero", unseen_shapes.join(", "));
-        watch.event(Event::Warning { message: &message });
-    }
     let noisy =
         (config.noise_cm > 0.0).then(|| add_noise(&targets.frames, config.noise_cm, config.noise_seed));
     let seen = noisy.as_ref().unwrap_or(&targets.frames);
@@ -187,6 +185,7 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
     };
     if let Some(choice) = &alpha_choice {
         settings.alpha = choice.alpha;
+        watch.event(Event::Note { message: &alpha_note(choice) });
     }
     let start = Instant::now();
     let solved = solve(&pool, &inverse, seen, &settings, &config.take, watch).map_err(|e| failure.of(e))?;
@@ -198,6 +197,10 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
     }
     let (metrics, frame_metrics) =
         pool.install(|| measure(shapes, &solved.weights, &clean)).map_err(|error| failure.of(error))?;
+    warn_of_unsettled(&settings, &solved.reports, watch);
+    if config.take.rigid.is_none() {
+        hint_at_head_motion(shapes, inverse.vertex_weights(), &solved.weights, &clean, watch);
+    }
     let rate = targets.rate.unwrap_or(config.rate);
     output::write(&config.output, config.layout, shapes, &solved.weights, rate, watch)?;
 
@@ -228,9 +231,15 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
         }
         let scene =
             study::Scene { rig: shapes, inverse: &inverse, clean: &clean, noisy: &aligned, truth: None };
-        let compared = pool
-            .install(|| study::study(&scene, &report.settings, &study::Effort::default(), watch))
-            .map_err(|error| failure.of(error))?;
+        let study = || {
+            // The comparison is the paper's: its α is the one that was given in its units, or the knee's.
+            let alpha = match report.settings.alpha {
+                Alpha::Absolute(alpha) => alpha,
+                Alpha::Share(_) => study::knee_alpha(&inverse, &aligned, &report.settings)?,
+            };
+            study::study(&scene, alpha, &report.settings, &study::Effort::default(), watch)
+        };
+        let compared = pool.install(study).map_err(|error| failure.of(error))?;
         let page = page::of_take(config, &report, rig.as_ref(), &scene, &solved.weights, &compared);
         understudy_io::write_atomic(path, page.to_html().as_bytes())?;
     }

@@ -9,6 +9,7 @@ use understudy_report::plot::{BarChart, BarSeries, LinePlot, Scale, Series};
 use understudy_report::raster::{Actor, Backdrop, Camera, Ground, RenderSettings, render};
 use understudy_report::{HeatScale, Picture, Sheet, Theme};
 use understudy_rigs::Rig;
+use understudy_solve::inverse_rig::Alpha;
 
 /// The page of `understudy invert --report`.
 pub(super) fn of_take(
@@ -30,7 +31,7 @@ pub(super) fn of_take(
         ))
         .command(config.command.clone())
         .fact("method", report.settings.method.title())
-        .fact("α", format!("{:.4}", report.settings.alpha))
+        .fact("α", alpha_text(report.settings.alpha))
         .fact("order", report.settings.order.title())
         .fact("passes", report.settings.passes.to_string())
         .fact("noise σ", format!("{} cm", config.noise_cm))
@@ -58,22 +59,15 @@ pub(super) fn of_take(
         .series(Series::over_index("cardinality", &error(|f| f.cardinality as f64)));
     let mut take = Section::new("This take").plot(&over_time, "").plot(&weights_on, "");
     if let Some(choice) = &report.alpha_choice {
-        let points = choice.points.iter().map(|p| [p.cardinality, 10.0 * p.rmse_cm]).collect();
+        let point = |at: usize| [choice.points[at].cardinality, 10.0 * choice.points[at].rmse_cm];
+        let points = (0..choice.points.len()).map(point).collect();
         let plot = LinePlot::new("Where α was taken")
             .x_label("weights on")
             .y_label("RMSE against the targets, mm")
             .y_scale(Scale::Log)
             .series(Series::new("α from 0 (right) to off (left)", points))
-            .series(Series::new(
-                "chosen",
-                choice
-                    .points
-                    .iter()
-                    .filter(|p| p.alpha == choice.alpha)
-                    .map(|p| [p.cardinality, 10.0 * p.rmse_cm])
-                    .collect(),
-            ));
-        take = take.plot(&plot, &format!("The knee of the trade-off gives α = {:.4}.", choice.alpha));
+            .series(Series::new("chosen", vec![point(choice.chosen)]));
+        take = take.plot(&plot, &super::hints::alpha_note(choice));
     }
     let worst = worst_frame(report);
     take = take.plot(
@@ -85,6 +79,14 @@ pub(super) fn of_take(
         page = page.section(section);
     }
     page.footer("Methods and equations: docs/methods/inverse-rig.md")
+}
+
+/// α with what it is measured in.
+fn alpha_text(alpha: Alpha) -> String {
+    match alpha {
+        Alpha::Share(share) => format!("{share:.1e} of the mean shape energy"),
+        Alpha::Absolute(alpha) => format!("{alpha:.4} cm²"),
+    }
 }
 
 fn worst_frame(report: &InvertReport) -> usize {

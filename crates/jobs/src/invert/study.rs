@@ -8,7 +8,7 @@ use understudy_core::metrics::roughness;
 use understudy_core::{BlendshapeRig, Vec3};
 use understudy_solve::inverse_rig::metrics::{FrameMetrics, TakeMetrics, measure};
 use understudy_solve::inverse_rig::take::TakeSettings;
-use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings, Method, Order};
+use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Method, Order};
 
 /// What is studied.
 pub(crate) struct Scene<'a> {
@@ -98,7 +98,7 @@ pub struct Relation {
 /// Everything that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Study {
-    /// The α of the sequential methods.
+    /// The α of the sequential methods, cm².
     pub alpha: f64,
     /// Frames behind the tables.
     pub table_frames: usize,
@@ -122,19 +122,31 @@ pub struct Study {
 /// make them sparse, and a larger one costs them accuracy.
 pub(crate) const JOINT_ALPHA: f64 = 0.2;
 
-/// Runs everything. Of the settings, α, passes, seed and the handling of holes count.
+/// The α of the paper's recipe for a take, cm²: the knee of its trade-off, whatever error it costs.
+pub(crate) fn knee_alpha<T: AsRef<[Vec3]> + Sync>(
+    inverse: &InverseRig,
+    targets: &[T],
+    settings: &InverseSettings,
+) -> Result<f64, InverseError> {
+    let recipe = InverseSettings { missing: settings.missing, ..InverseSettings::paper() };
+    let choice = inverse.choose_alpha(targets, &recipe)?;
+    Ok(choice.points[choice.knee].alpha.in_square_centimetres(inverse.shape_energy()))
+}
+
+/// Runs everything with the paper's recipe: five passes, nothing after them. Of the settings, seed and the
+/// handling of holes count.
 pub(crate) fn study(
     scene: &Scene<'_>,
+    alpha: f64,
     settings: &InverseSettings,
     effort: &Effort,
     watch: &dyn Watch,
 ) -> Result<Study, InverseError> {
     let base = InverseSettings {
-        alpha: settings.alpha,
-        passes: settings.passes,
+        alpha: Alpha::Absolute(alpha),
         seed: settings.seed,
         missing: settings.missing,
-        ..InverseSettings::default()
+        ..InverseSettings::paper()
     };
     let curve_methods = curve_methods();
     let total = Method::ALL.len() + 2 * Order::ALL.len() + curve_methods.len();
@@ -151,8 +163,8 @@ pub(crate) fn study(
     let (clean, noisy) = (&scene.clean[first..first + count], &scene.noisy[first..first + count]);
     let mut methods = Vec::new();
     for method in Method::ALL {
-        let alpha = if method.is_descent() { base.alpha } else { JOINT_ALPHA };
-        let settings = InverseSettings { method, alpha, ..base.clone() };
+        let alpha = if method.is_descent() { alpha } else { JOINT_ALPHA };
+        let settings = InverseSettings { method, alpha: Alpha::Absolute(alpha), ..base.clone() };
         let named = (!matches!(method, Method::Seol | Method::Joshi)).then_some(alpha);
         methods.push(row(scene, method.title(), named, &settings, clean, noisy)?);
         step()?;
@@ -160,7 +172,7 @@ pub(crate) fn study(
     let mut orders = Vec::new();
     for order in Order::ALL {
         let settings = InverseSettings { order, ..base.clone() };
-        orders.push(row(scene, order.title(), Some(base.alpha), &settings, clean, noisy)?);
+        orders.push(row(scene, order.title(), Some(alpha), &settings, clean, noisy)?);
         step()?;
     }
 
@@ -183,7 +195,7 @@ pub(crate) fn study(
     let truth = scene.truth.map(|truth| truth_figures(&truth[first..first + count]));
     let relations = relations(&methods, &orders);
     Ok(Study {
-        alpha: base.alpha,
+        alpha,
         table_frames: count,
         first_frame: first,
         truth,
@@ -240,7 +252,7 @@ fn curve(
     let alone = matches!(settings.method, Method::Joshi | Method::Seol) || settings.upper.is_none();
     let mut points = Vec::new();
     for alpha in if alone { &[0.0][..] } else { alphas } {
-        let settings = InverseSettings { alpha: *alpha, ..settings.clone() };
+        let settings = InverseSettings { alpha: Alpha::Absolute(*alpha), ..settings.clone() };
         let take = scene.inverse.solve_take(noisy, &settings, &TakeSettings::default())?;
         points.push(CurvePoint { alpha: *alpha, metrics: measure(scene.rig, &take.weights, clean)?.0 });
     }

@@ -108,6 +108,31 @@ impl Descent {
         (along, inner(model, &self.active, &self.active))
     }
 
+    /// `∂p_k/∂w` of one weight (of both of a tied pair moving together) for the terms where it is not zero.
+    pub(crate) fn push_derivative(&self, model: &Model<'_>, shape: usize, list: &mut Vec<(u32, f64)>) {
+        let known = |one: usize| {
+            model.table.uses(one).iter().take_while(|term| (**term as usize) < self.products.len())
+        };
+        let other = model.plan.tied(shape);
+        for (first, one) in [Some(shape), other].into_iter().flatten().enumerate() {
+            for term in known(one) {
+                let joint = other.is_some_and(|other| {
+                    let both = [shape as u32, other as u32];
+                    both.iter().all(|member| model.table.factors(*term as usize).contains(member))
+                });
+                // A term with both shapes is `w²` times the rest: listed once, with its derivative.
+                if joint && first == 1 {
+                    continue;
+                }
+                let rest = model.table.product_without(*term as usize, one, &self.weights);
+                let derivative = if joint { 2.0 * rest } else { rest };
+                if derivative != 0.0 {
+                    list.push((*term, derivative));
+                }
+            }
+        }
+    }
+
     /// First and second derivative of the cost by one weight that is not tied.
     pub(crate) fn slope_and_curvature(&mut self, model: &Model<'_>, shape: usize) -> (f64, f64) {
         let plan = model.plan;

@@ -2,9 +2,9 @@
 //! every step, and Seol's greedy pass with its residual. Nothing here is shared with the fast form; tests
 //! and benchmarks hold the two against each other.
 
+use super::Visit;
 use super::settings::{InverseSettings, Method, Order};
-use super::{InverseError, Visit};
-use understudy_core::{BlendshapeRig, Random, SparseDeltas, Vec3};
+use understudy_core::{BlendshapeRig, Random, Shape, SparseDeltas, Vec3};
 
 /// A rig to be inverted directly.
 #[derive(Debug, Clone, Copy)]
@@ -16,18 +16,20 @@ pub struct DirectRig<'a> {
 type MeshVector = Vec<f64>;
 
 impl<'a> DirectRig<'a> {
-    /// Refuses what the fast form refuses.
-    pub fn new(rig: &'a BlendshapeRig) -> Result<Self, InverseError> {
-        for shape in rig.shapes() {
-            if shape.deltas.deltas.iter().all(|delta| *delta == Vec3::ZERO) {
-                return Err(InverseError::ZeroShape { shape: shape.name.clone() });
-            }
-        }
-        Ok(Self { rig })
+    /// A borrow is all it needs.
+    pub fn new(rig: &'a BlendshapeRig) -> Self {
+        Self { rig }
+    }
+
+    /// α in cm².
+    fn alpha(&self, settings: &InverseSettings) -> f64 {
+        let square = |shape: &Shape| shape.deltas.deltas.iter().map(|d| d.as_dvec3().length_squared()).sum();
+        let norms: Vec<f64> = self.rig.shapes().iter().map(square).filter(|norm| *norm > 0.0).collect();
+        settings.alpha.in_square_centimetres(norms.iter().sum::<f64>() / norms.len().max(1) as f64)
     }
 
     /// Weights of a target, `[m]`. Takes the settings of a coordinate descent on the whole rig or its
-    /// linear part: `alpha`, `passes`, `order`, `seed` (as frame 0), `upper`, `max_level`.
+    /// linear part: `alpha`, `passes` (all of them: no tolerance, no Newton step), `order`, `seed` (as frame 0), `upper`, `max_level`.
     pub fn solve(
         &self,
         target: &[Vec3],
@@ -38,7 +40,7 @@ impl<'a> DirectRig<'a> {
             Method::Linear => 1,
             _ => settings.max_level.unwrap_or(usize::MAX),
         };
-        let frame = Frame { rig: self.rig, level, alpha: settings.alpha, wanted: self.offset(target) };
+        let frame = Frame { rig: self.rig, level, alpha: self.alpha(settings), wanted: self.offset(target) };
         let upper = settings.upper.unwrap_or(f64::INFINITY);
         let count = self.rig.shapes().len();
         let mut weights = vec![0.0; count];
@@ -68,7 +70,7 @@ impl<'a> DirectRig<'a> {
     pub fn seol(&self, target: &[Vec3]) -> Vec<f64> {
         let mut residual = self.offset(target);
         let mut weights = vec![0.0; self.rig.shapes().len()];
-        let settings = InverseSettings::default();
+        let settings = InverseSettings::paper();
         for shape in self.list(&settings, &residual) {
             let deltas = self.dense(&self.rig.shapes()[shape].deltas);
             weights[shape] = (dot(&deltas, &residual) / dot(&deltas, &deltas)).max(0.0);

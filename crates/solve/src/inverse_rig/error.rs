@@ -5,8 +5,8 @@ use thiserror::Error;
 /// Why an inversion could not be prepared or run.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum InverseError {
-    /// A rig without shapes has nothing to solve for.
-    #[error("the rig has no shapes")]
+    /// A rig without shapes, or whose shapes move nothing, has nothing to solve for.
+    #[error("the rig has no shape that moves a vertex")]
     NoShapes,
     /// The table of inner products would not fit memory.
     #[error("{count} shapes and correctives are more than the {limit} an inversion can tabulate")]
@@ -15,14 +15,6 @@ pub enum InverseError {
         count: usize,
         /// The most we take.
         limit: usize,
-    },
-    /// A shape that moves nothing: its weight could be anything.
-    #[error(
-        "shape '{shape}' moves no vertex, so its weight cannot be solved; remove it, or hold empty shapes at zero"
-    )]
-    ZeroShape {
-        /// The shape.
-        shape: String,
     },
     /// A target of another mesh.
     #[error("the target has {got} vertices, the rig has {want}")]

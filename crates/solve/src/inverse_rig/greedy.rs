@@ -31,11 +31,12 @@ impl Greedy {
         &mut self,
         model: &Model<'_>,
         state: &mut Descent,
-        mut watch: impl FnMut(Visit),
+        passes: usize,
+        watch: &mut impl FnMut(Visit),
     ) -> Course {
         let plan = model.plan;
         let shapes = state.weights.len();
-        let budget = plan.passes * shapes;
+        let budget = passes * shapes;
         // Pairs change what a trial is; they are tried without the tables.
         let plain = plan.partner.iter().all(|partner| *partner == super::settings::NONE);
         self.stale.fill(true);
@@ -65,7 +66,8 @@ impl Greedy {
                 }
             }
             let Some((_, shape, weight)) = best.filter(|_| largest > plan.tolerance.max(STILL)) else {
-                return Course { stop: Stop::Converged, passes: visits.div_ceil(shapes), visits };
+                let passes = visits.div_ceil(shapes);
+                return Course { stop: Stop::Converged, passes, visits, newton_steps: 0 };
             };
             state.apply(model, shape, weight);
             for term in model.table.uses(shape) {
@@ -75,7 +77,7 @@ impl Greedy {
             }
             watch(Visit { shape, weight, objective: state.objective });
         }
-        Course { stop: Stop::Passes, passes: plan.passes, visits: budget }
+        Course { stop: Stop::Passes, passes, visits: budget, newton_steps: 0 }
     }
 
     /// Where the weight would go, the slope and the gain; as [`Descent::propose`].

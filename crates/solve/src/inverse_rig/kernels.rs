@@ -43,6 +43,89 @@ fn add_scaled_body(out: &mut [f64], factor: f64, row: &[f64]) {
 }
 
 dispatch! {
+    /// The Cholesky factor `U` of a symmetric matrix, `A = UᵀU`: `size` rows of a table of `stride` columns, upper
+    /// half, in its place, with the reciprocals of its pivots on the diagonal. A pivot at or below `singular`
+    /// gets the reciprocal 0 and an empty row: it depends on those before it and is left out of every solve.
+    pub(crate) fn factorise(table: &mut [f64], stride: usize, size: usize, singular: f64) -> factorise_body, factorise_avx2
+}
+
+#[inline(always)]
+fn factorise_body(table: &mut [f64], stride: usize, size: usize, singular: f64) {
+    for i in 0..size {
+        let (above, rows) = table.split_at_mut((i + 1) * stride);
+        let row = &mut above[i * stride..i * stride + size];
+        let pivot = row[i];
+        let reciprocal = if pivot > singular { pivot.sqrt().recip() } else { 0.0 };
+        row[i + 1..].iter_mut().for_each(|value| *value *= reciprocal);
+        row[i] = reciprocal;
+        for (j, other) in rows.chunks_mut(stride).take(size - i - 1).enumerate() {
+            let j = i + 1 + j;
+            add_scaled_body(&mut other[j..size], -row[j], &row[j..]);
+        }
+    }
+}
+
+dispatch! {
+    /// Takes row and column `place` out of a factor of [`factorise`]. The rows after it gain what the lost row
+    /// explained, `UᵀU + xxᵀ`, by plane rotations. `x` is scratch.
+    pub(crate) fn remove_row(
+        table: &mut [f64],
+        stride: usize,
+        size: usize,
+        place: usize,
+        x: &mut [f64],
+        singular: f64,
+    ) -> remove_row_body, remove_row_avx2
+}
+
+#[inline(always)]
+fn remove_row_body(
+    table: &mut [f64],
+    stride: usize,
+    size: usize,
+    place: usize,
+    x: &mut [f64],
+    singular: f64,
+) {
+    x[place..size - 1].copy_from_slice(&table[place * stride + place + 1..place * stride + size]);
+    for row in 0..place {
+        table.copy_within(row * stride + place + 1..row * stride + size, row * stride + place);
+    }
+    for row in place..size - 1 {
+        let from = (row + 1) * stride + row + 1;
+        table.copy_within(from..from + size - row - 1, row * stride + row);
+        let line = &mut table[row * stride..row * stride + size - 1];
+        let pivot = if line[row] > 0.0 { line[row].recip() } else { 0.0 };
+        let square = pivot * pivot + x[row] * x[row];
+        if square <= singular {
+            (line[row], x[row]) = (0.0, 0.0);
+            continue;
+        }
+        let reciprocal = square.sqrt().recip();
+        let (cosine, sine) = (pivot * reciprocal, x[row] * reciprocal);
+        line[row] = reciprocal;
+        for (value, x) in line[row + 1..].iter_mut().zip(&mut x[row + 1..size - 1]) {
+            let old = *value;
+            *value = cosine * old + sine * *x;
+            *x = cosine * *x - sine * old;
+        }
+    }
+}
+
+/// `Σ a_i b_i`, as eight sums side by side, which the compiler may keep in registers.
+#[inline(always)]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (mut sums, whole) = ([0.0; 8], a.len() / 8 * 8);
+    for (a, b) in a[..whole].chunks_exact(8).zip(b[..whole].chunks_exact(8)) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a[whole..].iter().zip(&b[whole..]).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+dispatch! {
     /// `out[k] = Σ_v ω_v b_k(v)ᵀ (target_v − neutral_v)` for the first `out.len()` terms.
     pub(crate) fn project(
         shapes: &ShapeBlocks,
@@ -277,6 +360,51 @@ pub(crate) fn offsets(shapes: &ShapeBlocks, products: &[f64], out: &mut [[f64; 3
         }
         for (lane, vertex) in block.vertices.iter().enumerate().filter(|(_, vertex)| **vertex != PAD) {
             out[*vertex as usize].copy_from_slice(&sums[3 * lane..3 * lane + 3]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod factor_tests {
+    use super::*;
+    use understudy_core::Random;
+
+    #[test]
+    fn a_factor_without_a_row_is_the_factor_of_the_matrix_without_it() {
+        let mut random = Random::new(4);
+        for size in [1usize, 2, 3, 7, 8, 9, 20] {
+            let stride = size + 2;
+            // Fewer directions than rows where the size is 9: some rows depend on others.
+            let depth = if size == 9 { 5 } else { size + 1 };
+            let vectors: Vec<Vec<f64>> =
+                (0..size).map(|_| (0..depth).map(|_| random.normal()).collect()).collect();
+            let fill = |kept: &[usize], table: &mut [f64]| {
+                for (i, a) in kept.iter().enumerate() {
+                    for (j, b) in kept.iter().enumerate().skip(i) {
+                        table[i * stride + j] = dot(&vectors[*a], &vectors[*b]);
+                    }
+                }
+            };
+            for place in 0..size {
+                let mut whole = vec![0.0; size * stride];
+                fill(&(0..size).collect::<Vec<_>>(), &mut whole);
+                factorise(&mut whole, stride, size, 1e-12);
+                remove_row(&mut whole, stride, size, place, &mut vec![0.0; size], 1e-12);
+                let kept: Vec<usize> = (0..size).filter(|row| *row != place).collect();
+                // UᵀU of the rows that count is the matrix, up to the rows that were left out as dependent.
+                for (i, a) in kept.iter().enumerate() {
+                    for (j, b) in kept.iter().enumerate().skip(i) {
+                        let at = |row: usize, column: usize| match whole[row * stride + row] {
+                            pivot if pivot > 0.0 && row == column => pivot.recip(),
+                            pivot if pivot > 0.0 => whole[row * stride + column],
+                            _ => 0.0,
+                        };
+                        let product: f64 = (0..=i).map(|row| at(row, i) * at(row, j)).sum();
+                        let want = dot(&vectors[*a], &vectors[*b]);
+                        assert!((product - want).abs() < 1e-9, "{size} {place} {i} {j}: {product} {want}");
+                    }
+                }
+            }
         }
     }
 }

@@ -136,7 +136,12 @@ impl Curvature {
                 }
             }
             if best.1 == 0.0 {
-                return Course { stop: Stop::Converged, passes: iteration, visits: iteration };
+                return Course {
+                    stop: Stop::Converged,
+                    passes: iteration,
+                    visits: iteration,
+                    newton_steps: 0,
+                };
             }
             if best.1 != Self::STRETCHES[Self::STRETCHES.len() - 1] {
                 scratch.attempt(model, state, best.1, projection, energy);
@@ -144,10 +149,16 @@ impl Curvature {
             std::mem::swap(state, &mut scratch.trial);
             let before = std::mem::replace(&mut current, best.0);
             if before - current <= Self::TOLERANCE * before {
-                return Course { stop: Stop::Converged, passes: iteration, visits: iteration };
+                return Course {
+                    stop: Stop::Converged,
+                    passes: iteration,
+                    visits: iteration,
+                    newton_steps: 0,
+                };
             }
         }
-        Course { stop: Stop::Passes, passes: Self::MAX_ITERATIONS, visits: Self::MAX_ITERATIONS }
+        let iterations = Self::MAX_ITERATIONS;
+        Course { stop: Stop::Passes, passes: iterations, visits: iterations, newton_steps: 0 }
     }
 }
 

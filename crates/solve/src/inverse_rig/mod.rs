@@ -17,6 +17,7 @@ mod greedy;
 mod kernels;
 mod lmmm;
 pub mod metrics;
+mod newton;
 mod order;
 mod polynomial;
 mod ridge;
@@ -31,38 +32,33 @@ pub mod tradeoff;
 
 pub use error::InverseError;
 pub use order::{Stop, Visit};
-pub use settings::{InverseSettings, Method, Missing, Order, Symmetry};
+pub use settings::{Alpha, InverseSettings, Method, Missing, Order, Symmetry};
 pub use smooth::SmoothReport;
 pub use solver::{SolveReport, Solver};
 
 use blocks::ShapeBlocks;
 use gram::Gram;
 use lmmm::Curvature;
-use serde::{Deserialize, Serialize};
 use settings::Plan;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use terms::TermTable;
 use understudy_core::{BlendshapeRig, Vec3};
 
-/// What to do with a shape that moves no vertex.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EmptyShapes {
-    /// It is an error that names the shape.
-    #[default]
-    Refuse,
-    /// Its weight stays where it starts, at zero.
-    Hold,
+/// A rig prepared for inversion: blocked shapes, the Gram matrix and the tables of terms. A handle: clones
+/// share everything, so that solvers can hold one each.
+#[derive(Debug, Clone)]
+pub struct InverseRig {
+    tables: Arc<Tables>,
+    gram: Arc<Gram>,
 }
 
-/// A rig prepared for inversion: blocked shapes, the Gram matrix and the tables of terms.
+/// What does not depend on vertex weights.
 #[derive(Debug)]
-pub struct InverseRig {
+struct Tables {
     names: Vec<String>,
     neutral: Vec<Vec3>,
     table: TermTable,
     shapes: ShapeBlocks,
-    gram: Gram,
     /// `Σ_k G_kk` over the terms of a shape, under unit vertex weights: the scale of its `‖φ‖²`.
     scale: Vec<f64>,
     curvature: OnceLock<Curvature>,
@@ -74,13 +70,10 @@ impl InverseRig {
     /// `‖φ‖²` below this share of the shape's scale is rounding, not a shape.
     const ZERO_SHARE: f64 = 1e-12;
 
-    /// Tabulates everything that does not depend on the target. All vertices count the same.
+    /// Tabulates everything that does not depend on the target. All vertices count the same. A shape that
+    /// moves no vertex is no mistake (a face without a tongue): its weight stays at zero, and
+    /// [`Self::unseen_shapes`] names it.
     pub fn prepare(rig: &BlendshapeRig) -> Result<Self, InverseError> {
-        Self::prepare_with(rig, EmptyShapes::Refuse)
-    }
-
-    /// [`Self::prepare`] with a say about empty shapes.
-    pub fn prepare_with(rig: &BlendshapeRig, empty: EmptyShapes) -> Result<Self, InverseError> {
         let table = TermTable::new(rig);
         if table.shape_count() == 0 {
             return Err(InverseError::NoShapes);
@@ -90,20 +83,19 @@ impl InverseRig {
         }
         let shapes = ShapeBlocks::new(rig, &table);
         let gram = Gram::new(&shapes, table.len(), vec![1.0; rig.neutral().len()]);
-        for (index, shape) in rig.shapes().iter().enumerate() {
-            if empty == EmptyShapes::Refuse && gram.at(index, index) == 0.0 {
-                return Err(InverseError::ZeroShape { shape: shape.name.clone() });
-            }
+        if (0..table.shape_count()).all(|shape| gram.at(shape, shape) == 0.0) {
+            return Err(InverseError::NoShapes);
         }
         let scale = |shape: usize| table.uses(shape).iter().map(|k| gram.at(*k as usize, *k as usize)).sum();
         let scale = (0..table.shape_count()).map(scale).collect();
         let names = rig.shapes().iter().map(|shape| shape.name.clone()).collect();
         let neutral = rig.neutral().to_vec();
-        Ok(Self { names, neutral, table, shapes, gram, scale, curvature: OnceLock::new() })
+        let tables = Tables { names, neutral, table, shapes, scale, curvature: OnceLock::new() };
+        Ok(Self { tables: Arc::new(tables), gram: Arc::new(gram) })
     }
 
     /// Lets vertices count differently from now on: `ω_v ≥ 0`, `[V]`. Only what changed is computed again.
-    /// Says whether anything did.
+    /// Says whether anything did. Solvers made before keep the weights they were made with.
     pub fn set_vertex_weights(&mut self, weights: &[f32]) -> Result<bool, InverseError> {
         let want = self.vertex_count();
         if weights.len() != want {
@@ -115,7 +107,7 @@ impl InverseRig {
         if weights.iter().all(|w| *w == 0.0) {
             return Err(InverseError::NothingSeen);
         }
-        Ok(self.gram.reweight(&self.shapes, |vertex| weights[vertex]))
+        Ok(Arc::make_mut(&mut self.gram).reweight(&self.tables.shapes, |vertex| weights[vertex]))
     }
 
     /// `ω`, `[V]`.
@@ -125,32 +117,38 @@ impl InverseRig {
 
     /// The shapes' names, `[m]`.
     pub fn shape_names(&self) -> &[String] {
-        &self.names
+        &self.tables.names
     }
 
     /// `m`.
     pub fn shape_count(&self) -> usize {
-        self.names.len()
+        self.tables.names.len()
     }
 
     /// Shapes and correctives.
     pub fn term_count(&self) -> usize {
-        self.table.len()
+        self.tables.table.len()
     }
 
     /// The number of factors of the highest corrective; 1 for a linear rig.
     pub fn highest_level(&self) -> usize {
-        self.table.highest_level()
+        self.tables.table.highest_level()
     }
 
     /// `n`.
     pub fn vertex_count(&self) -> usize {
-        self.neutral.len()
+        self.tables.neutral.len()
     }
 
     /// The neutral mesh, `[V]` cm.
     pub fn neutral(&self) -> &[Vec3] {
-        &self.neutral
+        &self.tables.neutral
+    }
+
+    /// Mean `‖b_i‖²` over the shapes that are seen, under the present vertex weights, cm²: the energy of which
+    /// [`Alpha::Share`] is a share.
+    pub fn shape_energy(&self) -> f64 {
+        shape_energy(&self.gram, self.shape_count())
     }
 
     /// `‖b_i‖²` under the present vertex weights, cm².
@@ -162,7 +160,7 @@ impl InverseRig {
     pub fn unseen_shapes(&self) -> Vec<&str> {
         let zero = self.zero_norms();
         let unseen = |shape: &usize| self.gram.at(*shape, *shape) <= zero[*shape];
-        (0..self.shape_count()).filter(unseen).map(|shape| self.names[shape].as_str()).collect()
+        (0..self.shape_count()).filter(unseen).map(|shape| self.tables.names[shape].as_str()).collect()
     }
 
     /// The number of directions in which the shapes move the mesh; below `m` where shapes are dependent.
@@ -171,18 +169,25 @@ impl InverseRig {
     }
 
     /// A solver for these settings, with all its buffers.
-    pub fn solver(&self, settings: &InverseSettings) -> Result<Solver<'_>, InverseError> {
-        Solver::new(self, Plan::new(settings, &self.names, &self.table, &self.gram)?)
+    pub fn solver(&self, settings: &InverseSettings) -> Result<Solver, InverseError> {
+        let plan = Plan::new(settings, &self.tables.names, &self.tables.table, &self.gram)?;
+        Solver::new(self.clone(), settings.alpha, plan)
     }
 
     pub(crate) fn zero_norms(&self) -> Vec<f64> {
         let largest = self.gram.vertex_weights().iter().fold(0.0f32, |a, b| a.max(*b));
-        self.scale.iter().map(|scale| scale * Self::ZERO_SHARE * f64::from(largest)).collect()
+        self.tables.scale.iter().map(|scale| scale * Self::ZERO_SHARE * f64::from(largest)).collect()
     }
 
     fn curvature(&self) -> &Curvature {
-        self.curvature.get_or_init(|| Curvature::new(&self.shapes, &self.table))
+        self.tables.curvature.get_or_init(|| Curvature::new(&self.tables.shapes, &self.tables.table))
     }
+}
+
+/// Mean `‖b_i‖²` over the shapes that move anything.
+fn shape_energy(gram: &Gram, shapes: usize) -> f64 {
+    let seen = || (0..shapes).map(|shape| gram.at(shape, shape)).filter(|norm| *norm > 0.0);
+    seen().sum::<f64>() / seen().count().max(1) as f64
 }
 
 /// Weights of one target, `[m]`, with everything prepared for it alone. For more than a few frames prepare

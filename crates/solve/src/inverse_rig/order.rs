@@ -3,7 +3,8 @@
 
 use super::descent::{Descent, Model};
 use super::greedy::Greedy;
-use super::settings::Order;
+use super::newton::Newton;
+use super::settings::{Order, Plan};
 use super::terms::TermTable;
 use serde::Serialize;
 use understudy_core::Random;
@@ -37,6 +38,7 @@ pub(crate) struct Course {
     pub(crate) stop: Stop,
     pub(crate) passes: usize,
     pub(crate) visits: usize,
+    pub(crate) newton_steps: usize,
 }
 
 /// Buffers for the orders that depend on the frame.
@@ -46,16 +48,22 @@ pub(crate) struct Sequence {
     keys: Vec<f64>,
     visited: Vec<bool>,
     greedy: Greedy,
+    newton: Option<Newton>,
 }
 
 impl Sequence {
-    pub(crate) fn new(table: &TermTable) -> Self {
+    /// Passes before the first Newton step: from zero weights, one at a time, they decide which of several
+    /// shapes that could do the same is switched on.
+    const OPENING: usize = 5;
+
+    pub(crate) fn new(table: &TermTable, plan: &Plan) -> Self {
         let shape_count = table.shape_count();
         Self {
             list: (0..shape_count as u32).collect(),
             keys: vec![0.0; shape_count],
             visited: vec![false; shape_count],
             greedy: Greedy::new(table),
+            newton: if plan.newton { Newton::new(table, plan.count) } else { None },
         }
     }
 
@@ -65,6 +73,7 @@ impl Sequence {
         model: &Model<'_>,
         state: &mut Descent,
         projection: &[f64],
+        energy: f64,
         frame: u64,
         mut watch: impl FnMut(Visit),
     ) -> Course {
@@ -86,38 +95,72 @@ impl Sequence {
                 let key = |shape: u32| self.keys[shape as usize];
                 self.list.sort_unstable_by(|a, b| key(*b).total_cmp(&key(*a)).then(a.cmp(b)));
             }
-            Order::IterationCorrelation | Order::GaussSouthwell | Order::MaximumImprovement => {}
-        }
-        match plan.order {
-            Order::GaussSouthwell | Order::MaximumImprovement => self.greedy.run(model, state, watch),
-            Order::IterationCorrelation => self.by_residual(model, state, watch),
-            _ => {
-                let mut visits = 0;
-                for pass in 1..=plan.passes {
-                    let mut largest = 0.0f64;
-                    for shape in &self.list {
-                        let shape = *shape as usize;
-                        largest = largest.max(state.visit(model, shape));
-                        visits += 1;
-                        watch(Visit { shape, weight: state.weights[shape], objective: state.objective });
-                    }
-                    if largest <= plan.tolerance {
-                        return Course { stop: Stop::Converged, passes: pass, visits };
-                    }
-                }
-                Course { stop: Stop::Passes, passes: plan.passes, visits }
+            // What Newton steps leave is finished in the paper's order.
+            Order::IterationCorrelation | Order::GaussSouthwell | Order::MaximumImprovement => {
+                self.list.copy_from_slice(&plan.by_norm);
             }
         }
+        let mut newton = self.newton.take();
+        let passes = if newton.is_some() { plan.passes.min(Self::OPENING) } else { plan.passes };
+        let mut course = match plan.order {
+            Order::GaussSouthwell | Order::MaximumImprovement => {
+                self.greedy.run(model, state, passes, &mut watch)
+            }
+            Order::IterationCorrelation => self.by_residual(model, state, passes, &mut watch),
+            _ => self.in_order(model, state, passes, &mut watch),
+        };
+        if let Some(newton) = &mut newton {
+            course.stop = Stop::Passes;
+            while course.passes < plan.passes {
+                let far = newton.step(model, state, projection, energy);
+                let pass = self.in_order(model, state, 1, &mut watch);
+                course.newton_steps += 1;
+                course.passes += 1;
+                course.visits += pass.visits;
+                if far <= plan.tolerance && pass.stop == Stop::Converged {
+                    course.stop = Stop::Converged;
+                    break;
+                }
+            }
+        }
+        self.newton = newton;
+        course
+    }
+
+    /// Passes over all weights, each in the order of the list.
+    fn in_order(
+        &self,
+        model: &Model<'_>,
+        state: &mut Descent,
+        passes: usize,
+        watch: &mut impl FnMut(Visit),
+    ) -> Course {
+        let mut course = Course { stop: Stop::Passes, passes: 0, visits: 0, newton_steps: 0 };
+        while course.passes < passes && course.stop == Stop::Passes {
+            let mut largest = 0.0f64;
+            for shape in &self.list {
+                let shape = *shape as usize;
+                largest = largest.max(state.visit(model, shape));
+                course.visits += 1;
+                watch(Visit { shape, weight: state.weights[shape], objective: state.objective });
+            }
+            course.passes += 1;
+            if largest <= model.plan.tolerance {
+                course.stop = Stop::Converged;
+            }
+        }
+        course
     }
 
     fn by_residual(
         &mut self,
         model: &Model<'_>,
         state: &mut Descent,
-        mut watch: impl FnMut(Visit),
+        passes: usize,
+        watch: &mut impl FnMut(Visit),
     ) -> Course {
         let mut visits = 0;
-        for pass in 1..=model.plan.passes {
+        for pass in 1..=passes {
             let mut largest = 0.0f64;
             self.visited.fill(false);
             loop {
@@ -137,10 +180,10 @@ impl Sequence {
                 watch(Visit { shape, weight: state.weights[shape], objective: state.objective });
             }
             if largest <= model.plan.tolerance {
-                return Course { stop: Stop::Converged, passes: pass, visits };
+                return Course { stop: Stop::Converged, passes: pass, visits, newton_steps: 0 };
             }
         }
-        Course { stop: Stop::Passes, passes: model.plan.passes, visits }
+        Course { stop: Stop::Passes, passes, visits, newton_steps: 0 }
     }
 }
 

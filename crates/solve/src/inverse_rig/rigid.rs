@@ -62,12 +62,12 @@ impl RigidSettings {
     /// solve, which starts from zero on the aligned target.
     pub(crate) fn align(
         &self,
-        solver: &mut Solver<'_>,
+        solver: &mut Solver,
         target: &[Vec3],
         moved: &mut Vec<Vec3>,
     ) -> Result<(RigidMotion, SolveReport), InverseError> {
         solver.see(target)?;
-        let rig = solver.rig();
+        let rig = solver.rig().clone();
         let mut counts: Vec<f64> = solver.seen_weights().iter().map(|weight| f64::from(*weight)).collect();
         if let RigidFit::Landmarks(landmarks) = &self.fit {
             let mut chosen = vec![0.0; counts.len()];

@@ -3,6 +3,7 @@
 
 use super::error::InverseError;
 use super::gram::Gram;
+use super::shape_energy;
 use super::terms::TermTable;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +98,31 @@ impl Order {
     }
 }
 
+/// The price `α ≥ 0` of a weight (eq. 6): more gives fewer weights.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Alpha {
+    /// Times the mean `‖b_i‖²` of the shapes that are seen ([`super::InverseRig::shape_energy`]): no units, the
+    /// same for a head in metres and in millimetres, whole or in markers. A shape of that energy, alone, comes
+    /// out too small by this much.
+    Share(f64),
+    /// cm², as in the paper.
+    Absolute(f64),
+}
+
+impl Alpha {
+    /// No price.
+    pub const ZERO: Self = Self::Absolute(0.0);
+
+    /// In cm², for a rig of that shape energy.
+    pub fn in_square_centimetres(self, shape_energy: f64) -> f64 {
+        match self {
+            Self::Share(share) => share * shape_energy,
+            Self::Absolute(alpha) => alpha,
+        }
+    }
+}
+
 /// How strongly the two weights of a symmetric pair hold together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -126,12 +152,15 @@ pub struct InverseSettings {
     pub method: Method,
     /// For [`Method::Quartic`]: leave out correctives of more factors than this. `None` keeps all.
     pub max_level: Option<usize>,
-    /// The weight `α ≥ 0` of `1ᵀw` (eq. 6), cm²; for [`Method::Cetinaslan`] of its ridge.
-    pub alpha: f64,
+    /// The weight `α` of `1ᵀw` (eq. 6); for [`Method::Cetinaslan`] of its ridge.
+    pub alpha: Alpha,
     /// At most this many passes over all weights; the greedy orders may take as many single steps.
     pub passes: usize,
     /// Stop earlier when no weight moves by more than this. 0 stops only when nothing moves at all.
     pub tolerance: f64,
+    /// After five passes, a Newton step on all weights before every further pass. It is taken where it lowers
+    /// the cost; rigs whose shapes are nearly dependent do not converge without.
+    pub newton: bool,
     /// Which weight next.
     pub order: Order,
     /// For [`Order::Random`].
@@ -149,14 +178,16 @@ pub struct InverseSettings {
 }
 
 impl Default for InverseSettings {
-    /// The paper's: quartic, α = 0.5, five passes, decreasing magnitude, box `[0, 1]`.
+    /// Until the weights have settled, with an α that leaves clean targets as they are and decides between
+    /// shapes that could do the same.
     fn default() -> Self {
         Self {
             method: Method::Quartic,
             max_level: None,
-            alpha: 0.5,
-            passes: 5,
-            tolerance: 0.0,
+            alpha: Alpha::Share(1e-5),
+            passes: 100,
+            tolerance: 1e-6,
+            newton: true,
             order: Order::Decreasing,
             seed: 0,
             upper: Some(1.0),
@@ -169,9 +200,14 @@ impl Default for InverseSettings {
 }
 
 impl InverseSettings {
-    /// The defaults with another method.
-    pub fn with_method(method: Method) -> Self {
-        Self { method, ..Self::default() }
+    /// The paper's: quartic, α = 0.5 cm², five passes and nothing after them.
+    pub fn paper() -> Self {
+        Self { alpha: Alpha::Absolute(0.5), passes: 5, tolerance: 0.0, newton: false, ..Self::default() }
+    }
+
+    /// [`Self::paper`] with another method, for comparisons.
+    pub fn paper_with(method: Method) -> Self {
+        Self { method, ..Self::paper() }
     }
 }
 
@@ -183,9 +219,11 @@ pub(crate) struct Plan {
     pub(crate) method: Method,
     /// How many terms the solve sees.
     pub(crate) count: usize,
+    /// cm².
     pub(crate) alpha: f64,
     pub(crate) passes: usize,
     pub(crate) tolerance: f64,
+    pub(crate) newton: bool,
     pub(crate) order: Order,
     pub(crate) seed: u64,
     pub(crate) upper: f64,
@@ -210,8 +248,9 @@ impl Plan {
     ) -> Result<Self, InverseError> {
         let bad =
             |name, value: f64, want| Err(InverseError::Setting { name, value: value.to_string(), want });
-        if !settings.alpha.is_finite() || settings.alpha < 0.0 {
-            return bad("alpha", settings.alpha, "it must be finite and not negative");
+        let (Alpha::Share(given) | Alpha::Absolute(given)) = settings.alpha;
+        if !given.is_finite() || given < 0.0 {
+            return bad("alpha", given, "it must be finite and not negative");
         }
         if !settings.tolerance.is_finite() || settings.tolerance < 0.0 {
             return bad("tolerance", settings.tolerance, "it must be finite and not negative");
@@ -230,9 +269,10 @@ impl Plan {
         let mut plan = Self {
             method: settings.method,
             count: table.count(settings.max_level),
-            alpha: settings.alpha,
+            alpha: settings.alpha.in_square_centimetres(shape_energy(gram, names.len())),
             passes: settings.passes,
             tolerance: settings.tolerance,
+            newton: settings.newton,
             order: settings.order,
             seed: settings.seed,
             upper: settings.upper.unwrap_or(f64::INFINITY),
@@ -252,6 +292,7 @@ impl Plan {
                 plan.count = table.shape_count();
                 plan.alpha = 0.0;
                 plan.passes = 1;
+                plan.newton = false;
                 plan.upper = f64::INFINITY;
                 plan.order = Order::Decreasing;
             }

@@ -30,15 +30,15 @@ pub struct SmoothReport {
 const STILL: f64 = 1e-5;
 
 /// The take as the smoothing sees it.
-struct Joint<'s, 'r> {
-    solver: &'s mut Solver<'r>,
+struct Joint<'s> {
+    solver: &'s mut Solver,
     states: Vec<Descent>,
     smooth: f64,
 }
 
 /// Smooths the frames' weights. `watch` may ask for the joint cost after every step.
 pub(crate) fn run(
-    solver: &mut Solver<'_>,
+    solver: &mut Solver,
     frames: &mut [SolvedFrame<'_>],
     settings: &TakeSettings,
     mut watch: impl FnMut(&dyn Fn() -> f64),
@@ -70,7 +70,7 @@ pub(crate) fn run(
     Ok(report)
 }
 
-impl Joint<'_, '_> {
+impl Joint<'_> {
     fn objective(&self) -> f64 {
         let frames: f64 = self.states.iter().map(|state| state.objective).sum();
         let shapes = self.states.first().map_or(0, |state| state.weights.len());
@@ -205,14 +205,14 @@ mod tests {
             let scene = scene(seed, 40);
             let name = |shape: usize| scene.rig.shapes()[shape].name.clone();
             let prepared = InverseRig::prepare(&scene.rig).expect("valid rig");
-            let direct = DirectRig::new(&scene.rig).expect("valid rig");
+            let direct = DirectRig::new(&scene.rig);
             for (tied, holes) in [(false, false), (true, false), (true, true)] {
                 let settings = InverseSettings {
                     symmetric: if tied { vec![[name(0), name(5)]] } else { vec![] },
                     symmetry: Symmetry::Tied,
                     exclusive: vec![vec![name(1), name(2)]],
                     missing: Missing::Ignore,
-                    ..Default::default()
+                    ..InverseSettings::paper()
                 };
                 let mut targets = scene.noisy.clone();
                 if holes {
@@ -254,7 +254,7 @@ mod tests {
         let run = |smooth: f64| {
             let take = TakeSettings { smooth, ..Default::default() };
             let solved =
-                prepared.solve_take(&scene.noisy, &InverseSettings::default(), &take).expect("valid take");
+                prepared.solve_take(&scene.noisy, &InverseSettings::paper(), &take).expect("valid take");
             measure(&scene.rig, &solved.weights, &scene.clean).expect("they fit").0
         };
         let (rough, fine) = (run(0.0), run(30.0));

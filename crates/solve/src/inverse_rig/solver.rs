@@ -1,6 +1,5 @@
 //! One frame after the other without allocating: check, project, solve.
 
-use super::InverseRig;
 use super::descent::{Descent, Model};
 use super::error::InverseError;
 use super::gram::Gram;
@@ -8,7 +7,8 @@ use super::kernels::{offsets, project};
 use super::lmmm::LmmmScratch;
 use super::order::{Course, Sequence, Stop, Visit};
 use super::ridge::Spectrum;
-use super::settings::{Method, Missing, Plan};
+use super::settings::{Alpha, Method, Missing, Plan};
+use super::{InverseRig, shape_energy};
 use serde::Serialize;
 use std::sync::Arc;
 use understudy_core::{DVec3, Vec3};
@@ -22,6 +22,8 @@ pub struct SolveReport {
     pub passes: usize,
     /// Single weight updates, or iterations.
     pub visits: usize,
+    /// Newton steps on all weights at once, between the passes.
+    pub newton_steps: usize,
     /// `½‖f(w) − b̂‖² + α 1ᵀw` in the model that was solved, cm².
     pub objective: f64,
     /// `sqrt(Σ ω‖f(w) − b̂‖² / Σ ω)` against the target as it was given, in the model that was solved (a
@@ -33,26 +35,26 @@ pub struct SolveReport {
 
 /// The Gram matrix: the rig's, or our own copy while a frame has holes.
 #[derive(Debug, Clone)]
-struct Table<'a> {
-    shared: &'a Gram,
+struct Table {
+    shared: Arc<Gram>,
     own: Option<Box<Gram>>,
     holes: bool,
 }
 
-impl Table<'_> {
+impl Table {
     fn get(&self) -> &Gram {
         match &self.own {
             Some(own) if self.holes => own,
-            _ => self.shared,
+            _ => &self.shared,
         }
     }
 
     /// Our own copy; it begins as the rig's, and goes on from the last frame while frames have holes.
     fn get_own(&mut self) -> &mut Gram {
         let begun = std::mem::replace(&mut self.holes, true);
-        let own = self.own.get_or_insert_with(|| Box::new(self.shared.clone()));
+        let own = self.own.get_or_insert_with(|| Box::new(self.shared.as_ref().clone()));
         if !begun {
-            own.as_mut().clone_from(self.shared);
+            own.as_mut().clone_from(&self.shared);
         }
         own
     }
@@ -60,12 +62,13 @@ impl Table<'_> {
 
 /// Solves targets of one rig with one group of settings. The update is
 /// `w_i ← clamp₀¹((−φᵢᵀψᵢ − α)/‖φᵢ‖²)`: the paper prints eq. 10 and 13 without the first minus. Clone it for
-/// another thread.
+/// another thread. It holds all it needs and borrows nothing: keep it in a struct.
 #[derive(Debug, Clone)]
-pub struct Solver<'a> {
-    rig: &'a InverseRig,
+pub struct Solver {
+    rig: InverseRig,
+    alpha: Alpha,
     plan: Arc<Plan>,
-    gram: Table<'a>,
+    gram: Table,
     zero_norm: Arc<Vec<f64>>,
     spectrum: Option<Arc<Spectrum>>,
     whole_spectrum: Option<Arc<Spectrum>>,
@@ -77,8 +80,10 @@ pub struct Solver<'a> {
     frame: u64,
 }
 
-impl<'a> Solver<'a> {
-    pub(super) fn new(rig: &'a InverseRig, plan: Plan) -> Result<Self, InverseError> {
+impl Solver {
+    pub(super) fn new(rig: InverseRig, alpha: Alpha, plan: Plan) -> Result<Self, InverseError> {
+        // A method without an α keeps none.
+        let alpha = if plan.method == Method::Seol { Alpha::ZERO } else { alpha };
         let shapes = rig.shape_count();
         let spectrum = match plan.method {
             Method::Joshi | Method::Cetinaslan | Method::Lmmm => {
@@ -88,21 +93,22 @@ impl<'a> Solver<'a> {
         };
         let lmmm = (plan.method == Method::Lmmm).then(|| {
             rig.curvature();
-            LmmmScratch::new(&rig.table, plan.count, rig.vertex_count())
+            LmmmScratch::new(&rig.tables.table, plan.count, rig.vertex_count())
         });
         Ok(Self {
-            rig,
-            gram: Table { shared: &rig.gram, own: None, holes: false },
+            gram: Table { shared: rig.gram.clone(), own: None, holes: false },
             zero_norm: Arc::new(rig.zero_norms()),
             whole_spectrum: spectrum.clone(),
             spectrum,
-            sequence: Sequence::new(&rig.table),
-            state: Descent::new(&rig.table, plan.count),
+            sequence: Sequence::new(&rig.tables.table, &plan),
+            state: Descent::new(&rig.tables.table, plan.count),
             projection: vec![0.0; plan.count],
             coordinates: vec![0.0; shapes],
             lmmm,
             frame: 0,
+            alpha,
             plan: Arc::new(plan),
+            rig,
         })
     }
 
@@ -112,8 +118,8 @@ impl<'a> Solver<'a> {
     }
 
     /// The rig.
-    pub fn rig(&self) -> &'a InverseRig {
-        self.rig
+    pub fn rig(&self) -> &InverseRig {
+        &self.rig
     }
 
     /// Numbers the next frame; it seeds the random order and counts up by itself.
@@ -140,13 +146,13 @@ impl<'a> Solver<'a> {
         watch: impl FnMut(Visit),
     ) -> Result<SolveReport, InverseError> {
         if let Some(start) = start {
-            self.plan.check_start(start, &self.rig.names)?;
+            self.plan.check_start(start, &self.rig.tables.names)?;
         }
         self.see(target)?;
         let energy = self.energy(target);
         let mut projection = std::mem::take(&mut self.projection);
         let vertex_weights = self.gram.get().vertex_weights();
-        project(&self.rig.shapes, &self.rig.neutral, vertex_weights, target, &mut projection);
+        project(&self.rig.tables.shapes, &self.rig.tables.neutral, vertex_weights, target, &mut projection);
         let report = self.solve_projected(&projection, energy, target, start, watch);
         self.projection = projection;
         Ok(report)
@@ -168,12 +174,15 @@ impl<'a> Solver<'a> {
             Some(_) if !(0..want).any(seen) => return Err(InverseError::NothingSeen),
             Some(_) => {
                 let weight = |vertex: usize| if seen(vertex) { base[vertex] } else { 0.0 };
-                self.gram.get_own().reweight(&self.rig.shapes, weight)
+                self.gram.get_own().reweight(&self.rig.tables.shapes, weight)
             }
             None => std::mem::replace(&mut self.gram.holes, false),
         };
-        if changed && self.spectrum.is_some() {
-            self.spectrum = Some(Arc::new(Spectrum::new(self.gram.get(), self.rig.shape_count())?));
+        if changed {
+            self.set_alpha(self.alpha);
+            if self.spectrum.is_some() {
+                self.spectrum = Some(Arc::new(Spectrum::new(self.gram.get(), self.rig.shape_count())?));
+            }
         }
         Ok(())
     }
@@ -183,7 +192,27 @@ impl<'a> Solver<'a> {
         if self.gram.holes {
             self.gram.holes = false;
             self.spectrum = self.whole_spectrum.clone();
+            self.set_alpha(self.alpha);
         }
+    }
+
+    /// Takes another α from now on: of a share, what it is without the present holes.
+    pub(super) fn set_alpha(&mut self, alpha: Alpha) {
+        self.alpha = alpha;
+        let in_force = alpha.in_square_centimetres(self.seen_energy());
+        if self.plan.alpha != in_force {
+            Arc::make_mut(&mut self.plan).alpha = in_force;
+        }
+    }
+
+    /// [`InverseRig::shape_energy`] without the present holes.
+    pub(super) fn seen_energy(&self) -> f64 {
+        shape_energy(self.gram.get(), self.rig.shape_count())
+    }
+
+    /// `Σ ω` without the present holes.
+    pub(super) fn seen_total(&self) -> f64 {
+        self.gram.get().total_weight()
     }
 
     /// `ω` without the present holes, `[V]`.
@@ -194,9 +223,9 @@ impl<'a> Solver<'a> {
     /// The posed mesh of the last solve, with the terms that it knew, `[V]` cm.
     pub(super) fn reconstruct(&self) -> Vec<Vec3> {
         let mut moved = vec![[0.0; 3]; self.rig.vertex_count()];
-        offsets(&self.rig.shapes, &self.state.products, &mut moved);
+        offsets(&self.rig.tables.shapes, &self.state.products, &mut moved);
         let place = |(from, by): (&Vec3, &[f64; 3])| (from.as_dvec3() + DVec3::from(*by)).as_vec3();
-        self.rig.neutral.iter().zip(&moved).map(place).collect()
+        self.rig.neutral().iter().zip(&moved).map(place).collect()
     }
 
     /// Number of terms that a solve knows.
@@ -220,7 +249,7 @@ impl<'a> Solver<'a> {
 
     /// The state at given weights of a frame that [`Self::see`] has seen.
     pub(super) fn state_at(&self, weights: &[f64], projection: &[f64], energy: f64) -> Descent {
-        let mut state = Descent::new(&self.rig.table, self.plan.count);
+        let mut state = Descent::new(&self.rig.tables.table, self.plan.count);
         state.weights.copy_from_slice(weights);
         state.begin(&self.model(), projection, energy);
         state
@@ -229,7 +258,8 @@ impl<'a> Solver<'a> {
     /// `‖b̂‖² = Σ ω_v ‖target_v − neutral_v‖²` over the vertices that count.
     pub(super) fn energy(&self, target: &[Vec3]) -> f64 {
         let weights = self.gram.get().vertex_weights();
-        let vertices = target.iter().zip(&self.rig.neutral).zip(weights).filter(|(_, weight)| **weight > 0.0);
+        let vertices =
+            target.iter().zip(&self.rig.tables.neutral).zip(weights).filter(|(_, weight)| **weight > 0.0);
         let square = |((to, from), weight): ((&Vec3, &Vec3), &f32)| {
             (to.as_dvec3() - from.as_dvec3()).length_squared() * f64::from(*weight)
         };
@@ -237,7 +267,12 @@ impl<'a> Solver<'a> {
     }
 
     pub(super) fn model(&self) -> Model<'_> {
-        Model { table: &self.rig.table, gram: self.gram.get(), plan: &self.plan, zero_norm: &self.zero_norm }
+        Model {
+            table: &self.rig.tables.table,
+            gram: self.gram.get(),
+            plan: &self.plan,
+            zero_norm: &self.zero_norm,
+        }
     }
 
     /// Solves from a projection `c`, `[count]`, and `‖b̂‖²`. The target itself is needed by LMMM alone.
@@ -251,7 +286,7 @@ impl<'a> Solver<'a> {
     ) -> SolveReport {
         let plan = self.plan.clone();
         let gram = self.gram.get();
-        let model = Model { table: &self.rig.table, gram, plan: &plan, zero_norm: &self.zero_norm };
+        let model = Model { table: &self.rig.tables.table, gram, plan: &plan, zero_norm: &self.zero_norm };
         let state = &mut self.state;
         match start {
             Some(start) => state.weights.copy_from_slice(start),
@@ -267,12 +302,14 @@ impl<'a> Solver<'a> {
         state.begin(&model, projection, energy);
         let course = match plan.method {
             Method::Quartic | Method::Linear | Method::Seol => {
-                self.sequence.run(&model, state, projection, self.frame, watch)
+                self.sequence.run(&model, state, projection, energy, self.frame, watch)
             }
-            Method::Joshi | Method::Cetinaslan => Course { stop: Stop::ClosedForm, passes: 0, visits: 0 },
+            Method::Joshi | Method::Cetinaslan => {
+                Course { stop: Stop::ClosedForm, passes: 0, visits: 0, newton_steps: 0 }
+            }
             Method::Lmmm => {
                 let scratch = self.lmmm.as_mut().expect("made with the solver");
-                let (shapes, neutral) = (&self.rig.shapes, &self.rig.neutral);
+                let (shapes, neutral) = (&self.rig.tables.shapes, &self.rig.tables.neutral);
                 self.rig.curvature().run(&model, shapes, neutral, target, projection, energy, state, scratch)
             }
         };
@@ -281,6 +318,7 @@ impl<'a> Solver<'a> {
             stop: course.stop,
             passes: course.passes,
             visits: course.visits,
+            newton_steps: course.newton_steps,
             objective: state.objective,
             rms_cm: (state.squared_error(&plan) / gram.total_weight()).sqrt(),
             cardinality: state.weights.iter().filter(|weight| **weight != 0.0).count(),

@@ -121,7 +121,7 @@ impl InverseRig {
         let solver = self.solver(settings)?;
         let done = AtomicUsize::new(0);
         let keep = take.smooth > 0.0;
-        let chunk = |solver: &mut Solver<'_>, index: usize, previous: Option<&[f64]>| {
+        let chunk = |solver: &mut Solver, index: usize, previous: Option<&[f64]>| {
             let first = index * FRAMES;
             let frames = &targets[first..(first + FRAMES).min(targets.len())];
             let solved = self.solve_chunk(solver, frames, first, take, previous, keep)?;
@@ -137,7 +137,7 @@ impl InverseRig {
                 frames.extend(chunk(&mut solver, index, previous.as_deref())?);
             }
         } else {
-            let solve = |solver: &mut Solver<'_>, index: usize| chunk(solver, index, None);
+            let solve = |solver: &mut Solver, index: usize| chunk(solver, index, None);
             let solved: Vec<_> = (0..chunks).into_par_iter().map_init(|| solver.clone(), solve).collect();
             for chunk in solved {
                 frames.extend(chunk?);
@@ -155,7 +155,7 @@ impl InverseRig {
     /// Up to eight frames, the `first` of them numbered so.
     fn solve_chunk<'t, T: AsRef<[Vec3]>>(
         &self,
-        solver: &mut Solver<'_>,
+        solver: &mut Solver,
         targets: &'t [T],
         first: usize,
         take: &TakeSettings,
@@ -170,7 +170,8 @@ impl InverseRig {
         if together {
             let list: Vec<&[Vec3]> = targets.iter().map(AsRef::as_ref).collect();
             columns = vec![[0.0; FRAMES]; solver.term_count()];
-            project_many(&self.shapes, &self.neutral, self.gram.vertex_weights(), &list, &mut columns);
+            let (shapes, neutral) = (&self.tables.shapes, self.neutral());
+            project_many(shapes, neutral, self.vertex_weights(), &list, &mut columns);
         }
         let mut frames = Vec::with_capacity(targets.len());
         for (place, target) in targets.iter().enumerate() {

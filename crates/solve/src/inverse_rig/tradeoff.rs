@@ -5,7 +5,8 @@ use super::InverseRig;
 use super::descent::Descent;
 use super::error::InverseError;
 use super::kernels::project;
-use super::settings::{InverseSettings, Method};
+use super::settings::{Alpha, InverseSettings, Method};
+use super::solver::Solver;
 use rayon::prelude::*;
 use serde::Serialize;
 use understudy_core::Vec3;
@@ -14,7 +15,7 @@ use understudy_core::Vec3;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TradeoffPoint {
     /// The regularisation.
-    pub alpha: f64,
+    pub alpha: Alpha,
     /// Mean over the frames of the root mean squared distance to the targets as given, whole rig, cm.
     pub rmse_cm: f64,
     /// Mean number of weights that are not zero.
@@ -26,55 +27,64 @@ pub struct TradeoffPoint {
 /// The α that was chosen, and from what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AlphaChoice {
-    /// The α at the knee.
-    pub alpha: f64,
-    /// The curve, α ascending.
+    /// The α to use, a share of the shape energy.
+    pub alpha: Alpha,
+    /// Which of the points it is.
+    pub chosen: usize,
+    /// The point where the curve bends most. Another than the chosen one where it would have cost too much.
+    pub knee: usize,
+    /// The curve, α ascending from zero.
     pub points: Vec<TradeoffPoint>,
 }
 
 /// Frames that stand for a take when α is chosen.
-const SAMPLE_FRAMES: usize = 48;
+const SAMPLE_FRAMES: usize = 24;
+/// What fewer weights may cost: this many times the error without α. Where targets have noise it is the
+/// floor of every α, and the knee lies below; clean targets have none, and stay clean.
+const MOST_ERROR: f64 = 2.0;
 
 impl InverseRig {
-    /// The trade-off over given α, targets `[F][V]`. Costs one projection a frame and one solve a frame and
-    /// α; no mesh is rebuilt. Targets must be whole.
+    /// The trade-off over given α, targets `[F][V]`. Costs one projection per frame and one solve per frame
+    /// and α; no mesh is rebuilt.
     pub fn tradeoff<T: AsRef<[Vec3]> + Sync>(
         &self,
         targets: &[T],
         settings: &InverseSettings,
-        alphas: &[f64],
+        alphas: &[Alpha],
     ) -> Result<Vec<TradeoffPoint>, InverseError> {
-        let mut solvers = Vec::new();
-        for alpha in alphas {
-            solvers.push(self.solver(&InverseSettings { alpha: *alpha, ..settings.clone() })?);
-        }
-        let frame = |(index, target): (usize, &T)| -> Result<Vec<[f64; 3]>, InverseError> {
+        let table = &self.tables.table;
+        let solver = self.solver(settings)?;
+        let frame = |solver: &mut Solver, (index, target): (usize, &T)| {
             let target = target.as_ref();
-            let mut solvers = solvers.clone();
-            let mut whole = Descent::new(&self.table, self.table.len());
-            let mut projection = vec![0.0; self.table.len()];
-            let mut points = Vec::with_capacity(solvers.len());
-            for solver in &mut solvers {
-                if points.is_empty() {
-                    solver.see(target).map_err(|error| error.in_frame(index))?;
-                    project(&self.shapes, &self.neutral, self.vertex_weights(), target, &mut projection);
-                }
-                let energy = solver.energy(target);
+            // What a frame gives must not hang on the frames that this thread happened to solve before.
+            solver.forget_holes();
+            solver.see(target).map_err(|error| error.in_frame(index))?;
+            let energy = solver.energy(target);
+            let mut projection = vec![0.0; table.len()];
+            project(&self.tables.shapes, self.neutral(), solver.seen_weights(), target, &mut projection);
+            let mut whole = Descent::new(table, table.len());
+            let mut points = Vec::with_capacity(alphas.len());
+            for alpha in alphas {
+                solver.set_alpha(*alpha);
                 solver.set_frame(index as u64);
                 let known = solver.term_count();
                 let report = solver.solve_projected(&projection[..known], energy, target, None, |_| ());
                 whole.weights.copy_from_slice(solver.weights());
                 whole.begin(&solver.model(), &projection, energy);
-                let error = (whole.squared_error(solver.plan()) / self.gram.total_weight()).sqrt();
+                let error = (whole.squared_error(solver.plan()) / solver.seen_total()).sqrt();
                 points.push([error, report.cardinality as f64, solver.weights().iter().sum()]);
             }
             Ok(points)
         };
-        let frames: Vec<_> = targets.par_iter().enumerate().map(frame).collect::<Result<_, _>>()?;
+        let frames: Vec<_> = targets
+            .par_iter()
+            .enumerate()
+            .map_init(|| solver.clone(), frame)
+            .collect::<Result<_, InverseError>>()?;
         let count = frames.len().max(1) as f64;
         let mean =
             |point: usize, value: usize| frames.iter().map(|frame| frame[point][value]).sum::<f64>() / count;
-        let point = |(index, alpha): (usize, &f64)| TradeoffPoint {
+        let point = |(index, alpha): (usize, &Alpha)| TradeoffPoint {
             alpha: *alpha,
             rmse_cm: mean(index, 0),
             cardinality: mean(index, 1),
@@ -84,7 +94,8 @@ impl InverseRig {
     }
 
     /// Chooses α for a take: the knee of its trade-off curve over frames spread through it, from α = 0 to the
-    /// α that switches everything off.
+    /// α that switches everything off; a smaller one where the knee would more than double the error that is
+    /// left without α.
     pub fn choose_alpha<T: AsRef<[Vec3]> + Sync>(
         &self,
         targets: &[T],
@@ -105,16 +116,18 @@ impl InverseRig {
         let mut solver = self.solver(settings)?;
         for (index, target) in sample.iter().enumerate() {
             solver.see(target).map_err(|error| error.in_frame(index * step))?;
-            project(&self.shapes, &self.neutral, self.vertex_weights(), target, &mut projection);
-            largest = projection.iter().fold(largest, |a, b| a.max(*b));
+            project(&self.tables.shapes, self.neutral(), solver.seen_weights(), target, &mut projection);
+            largest = projection.iter().fold(largest, |a, b| a.max(*b / solver.seen_energy()));
         }
-        // From every weight on to every weight off: below a millionth of the largest pull, α does nothing.
-        let steps = 25;
-        let grid = (0..=steps).map(|i| largest * 10f64.powf(6.0 * (f64::from(i) / f64::from(steps) - 1.0)));
-        let alphas: Vec<f64> = std::iter::once(0.0).chain(grid).collect();
+        // From every weight on to every weight off, three steps per power of ten.
+        let grid = (-27..=0).map(|third| Alpha::Share(largest * 10f64.powf(f64::from(third) / 3.0)));
+        let alphas: Vec<Alpha> = std::iter::once(Alpha::Share(0.0)).chain(grid).collect();
         let points = self.tradeoff(&sample, settings, &alphas)?;
-        let alpha = points[knee(&points)].alpha;
-        Ok(AlphaChoice { alpha, points })
+        let knee = knee(&points);
+        let affordable = |point: &TradeoffPoint| point.rmse_cm <= MOST_ERROR * points[0].rmse_cm;
+        let most = points.iter().rposition(affordable).unwrap_or(0);
+        let chosen = knee.min(most);
+        Ok(AlphaChoice { alpha: points[chosen].alpha, chosen, knee, points })
     }
 }
 
