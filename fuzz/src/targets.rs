@@ -47,12 +47,13 @@ pub fn gltf(bytes: &[u8]) -> bool {
 /// Whether no number is so large that products of weights or lengths in another unit could overflow.
 fn moderate(asset: &gltf::GltfAsset) -> bool {
     const LARGE: f32 = 1e9;
-    let weights = asset.clips.iter().flat_map(|clip| clip.shape_weights.iter().flatten());
-    let poses = asset.clips.iter().flat_map(|clip| clip.poses.iter().flat_map(|pose| &pose.0));
+    let bones = asset.clips.iter().flat_map(|clip| clip.bones.iter().map(|bone| &bone.track));
+    let weights = asset.clips.iter().flat_map(|clip| clip.weights.iter().map(|weights| &weights.track));
+    let keys = bones.chain(weights).flat_map(|track| track.values());
     let rest = asset.skeleton.bones().iter().map(|bone| &bone.rest);
     let shapes = asset.shapes.iter().flat_map(|rig| rig.shapes()).flat_map(|shape| &shape.deltas.deltas);
-    weights.chain(&asset.rest_weights).all(|weight| weight.abs() < LARGE)
-        && poses.chain(rest).all(|joint| joint.translation.abs().max(joint.scale.abs()).max_element() < LARGE)
+    keys.chain(&asset.rest_weights).all(|number| number.abs() < LARGE)
+        && rest.into_iter().all(|joint| joint.translation.abs().max(joint.scale.abs()).max_element() < LARGE)
         && asset.mesh.positions().iter().chain(shapes).all(|vector| vector.abs().max_element() < LARGE)
 }
 

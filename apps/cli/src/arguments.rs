@@ -159,7 +159,7 @@ pub struct SampleArguments {
     /// Record the frames that --hold-out leaves out, and nothing else.
     #[arg(long, requires = "hold_out")]
     pub held_out: bool,
-    /// Frames per second at which clips are read [default: 30].
+    /// Frames per second at which clips are read [default: each clip's own, or 30].
     #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
     pub rate: Option<f32>,
     /// Share of the poses of noise that put two clips together and move a few controls freely; 0: the
@@ -230,7 +230,7 @@ pub struct ConvertArguments {
     /// Largest distance of any vertex in any frame of a baked clip, mm.
     #[arg(long, value_name = "MM", default_value_t = 0.1, requires = "bake", allow_negative_numbers = true)]
     pub tolerance_mm: f32,
-    /// Frames a second of clips.
+    /// Frames per second of clips [default: each clip's own, or 30].
     #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
     pub rate: Option<f32>,
     /// Cut the mesh up anew: the same surface and texture coordinates with other vertices and triangles, as

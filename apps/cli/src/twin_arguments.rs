@@ -167,7 +167,7 @@ pub struct ExportArguments {
     /// The dataset that the skin is fitted to [default: the twin's own skin, or random poses of its rig].
     #[arg(long, value_name = "DIR", requires = "glb")]
     pub train: Option<PathBuf>,
-    /// Frames per second at which the rig's clips are read [default: 30].
+    /// Frames per second at which the rig's clips are read [default: each clip's own, or 30].
     #[arg(long, value_name = "FPS", requires = "glb", allow_negative_numbers = true)]
     pub rate: Option<f32>,
     /// Threads for fitting [default: all].

@@ -3,6 +3,7 @@
 
 use crate::clip::ClipError;
 use crate::skeleton::{JointPose, JointTransform};
+use crate::track::slerp;
 
 /// Bone transforms, and shape weights where there are shapes, at a fixed rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +31,7 @@ impl JointClip {
     pub fn pose_at(&self, time: f32) -> JointPose {
         let (before, after, t) = self.place(time, self.poses.len());
         let blend = |(a, b): (&JointTransform, &JointTransform)| JointTransform {
-            rotation: a.rotation.slerp(b.rotation, t),
+            rotation: slerp(a.rotation.as_dquat(), b.rotation.as_dquat(), t.into()).as_quat(),
             translation: a.translation.lerp(b.translation, t),
             scale: a.scale.lerp(b.scale, t),
         };

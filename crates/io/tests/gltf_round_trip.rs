@@ -34,7 +34,7 @@ fn a_full_size_character_deforms_as_before() {
     for (before, after) in character.clips.iter().zip(&asset.clips) {
         assert_eq!(
             (&before.name, before.rate, before.poses.len()),
-            (&after.name, after.rate, after.poses.len())
+            (&after.name, after.rate, after.own_frames())
         );
         for frame in 0..before.poses.len() {
             worst = worst.max(furthest(&character.evaluate(before, frame), &asset.evaluate(after, frame)));
@@ -85,7 +85,7 @@ fn shapes_without_bones_and_bones_without_shapes() {
     clips.iter_mut().for_each(|clip| clip.shape_weights.clear());
     let body = GltfScene { shapes: None, clips: &clips, colours: None, ..character.scene() };
     let asset = read(&to_glb_bytes(&body).expect("a valid scene"));
-    assert!(asset.shapes.is_none() && asset.colours.is_none() && asset.clips[0].shape_weights.is_empty());
+    assert!(asset.shapes.is_none() && asset.colours.is_none() && asset.clips[0].weights.is_empty());
     assert_eq!(asset.joints.len(), 5);
 }
 
@@ -121,7 +121,8 @@ fn several_roots_and_another_bind_pose_survive() {
     assert_eq!(asset.mesh, mesh);
     assert_eq!(asset.skeleton, skeleton);
     assert_eq!(asset.skin, skin);
-    assert_eq!(asset.clips[0].poses, clips[0].poses);
+    let frames = asset.frames(&asset.clips[0], None).expect("its own rate");
+    assert_eq!(frames.poses, clips[0].poses);
     assert_eq!((asset.clips[0].rate, asset.clips[1].name.as_str()), (12.0, "still_2"));
     assert!(to_glb_bytes(&asset.scene("pair")).expect("a valid scene") == bytes, "saved again");
 }
@@ -172,5 +173,51 @@ proptest! {
         let second = to_glb_bytes(&asset.scene("character")).expect("a valid scene");
         prop_assert!(first == second);
         prop_assert!(read(&second) == asset);
+    }
+}
+
+/// Keys of weights go out as they are, and meet on common keys where a file has several rows of them.
+#[test]
+fn weights_keep_their_splines_and_meet_where_they_differ() {
+    use understudy_core::{KeyedClip, Track, TrackInterpolation, WeightTrack};
+    let size = Size { correctives: 0, ..Size::SMALL };
+    let character = Character::new(size, 5);
+    let track = |times: &[f32], width: usize, kind: TrackInterpolation| {
+        let copies = if kind == TrackInterpolation::CubicSpline { 3 } else { 1 };
+        let values = (0..copies * width * times.len()).map(|i| (i as f32).sin()).collect();
+        Track::new(times.to_vec(), values, width, kind).expect("a valid track")
+    };
+    let weights = |shapes: &[usize], track: Track| WeightTrack {
+        shapes: shapes.iter().map(|shape| Some(*shape)).collect(),
+        track,
+    };
+    let (linear, spline) = (TrackInterpolation::Linear, TrackInterpolation::CubicSpline);
+    let cases = [
+        vec![weights(&[2, 0], track(&[0.0, 0.3, 1.0], 2, spline))],
+        vec![
+            weights(&[0], track(&[0.0, 1.0], 1, linear)),
+            weights(&[1], track(&[0.0, 0.37, 0.8], 1, linear)),
+        ],
+        vec![weights(&[0], track(&[0.0, 0.5], 1, linear)), weights(&[1], track(&[0.0, 0.5], 1, spline))],
+    ];
+    for (case, weights) in cases.into_iter().enumerate() {
+        let clips = [KeyedClip { name: "keys".into(), rate: 10.0, bones: Vec::new(), weights }];
+        let scene = GltfScene { clips: &[], keyed_clips: &clips, ..character.scene() };
+        let asset = read(&to_glb_bytes(&scene).expect("a valid scene"));
+        let (before, after) = (&clips[0], &asset.clips[0]);
+        // Splines beside lines are kept on frames only.
+        let moments: Vec<f64> = if case == 2 {
+            (0..=5).map(|i| f64::from(i) * 0.1).collect()
+        } else {
+            vec![0.0, 0.11, 0.45, 0.9]
+        };
+        for time in moments {
+            let (a, b) = (before.weights_at(time, &[0.0; 3]), after.weights_at(time, &asset.rest_weights));
+            assert!(
+                a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5),
+                "case {case}, {time} s: {a:?} {b:?}"
+            );
+        }
+        assert_eq!(after.rate, 10.0);
     }
 }

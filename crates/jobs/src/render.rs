@@ -218,11 +218,9 @@ pub(crate) fn clip_moments(
     time: Option<f32>,
     frames: Option<usize>,
 ) -> Result<Vec<(Controls, String)>, JobError> {
-    const RATE: f32 = 120.0;
     let clip = rig.find_clip(name).ok_or_else(|| {
         JobError::unknown_clip(rig.name(), name, rig.clips().iter().map(|clip| clip.name.as_str()))
     })?;
-    let sampled = clip.sample(rig.specs(), RATE).map_err(|error| JobError::unusable(rig.name(), error))?;
     let times: Vec<f32> = match (time, frames) {
         (_, Some(frames)) => {
             let last = frames.saturating_sub(1).max(1) as f32;
@@ -235,7 +233,39 @@ pub(crate) fn clip_moments(
             let problem = format!("{time} s is outside the clip '{name}', which lasts {} s", clip.duration);
             return Err(JobError::setting("time", problem));
         }
-        Ok((sampled.at(time), format!("{time:.2} s")))
+        let mut moment =
+            clip.at([f64::from(time)], rig.specs()).map_err(|error| JobError::unusable(rig.name(), error))?;
+        Ok((moment.remove(0), format!("{time:.2} s")))
     };
     times.into_iter().map(moment).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_testkit::gltf_reference::ReferenceModel;
+    use understudy_testkit::shared_data;
+
+    #[test]
+    fn moments_are_the_files_own_between_keys() {
+        let Some(data) = shared_data() else { return };
+        for file in ["gltf/RobotExpressive.glb", "kaykit/Rogue.glb", "gltf/SimpleMorph/SimpleMorph.gltf"] {
+            let path = data.join(file);
+            let reference = ReferenceModel::open(&path);
+            let rig = rigs::open(&path.display().to_string(), &crate::Silent).expect("a rig").rig;
+            for (number, clip) in rig.clips().iter().enumerate() {
+                let config = RenderConfig {
+                    rig: file.into(),
+                    clip: Some(clip.name.clone()),
+                    time: Some(clip.duration * 0.617),
+                    ..RenderConfig::default()
+                };
+                let shot = shots(rig.as_ref(), &config).expect("a moment").remove(0);
+                let truth = reference.evaluate(number, f64::from(clip.duration * 0.617));
+                let miss = |(a, b): (&Vec3, &[f64; 3])| a.distance(Vec3::from_array(b.map(|v| v as f32)));
+                let worst = shot.vertices.iter().zip(&truth).map(miss).fold(0.0, f32::max);
+                assert!(worst <= 1e-3, "{file}, '{}': {} mm", clip.name, worst * 10.0);
+            }
+        }
+    }
 }

@@ -39,8 +39,8 @@ pub struct SampleConfig {
     pub hold_out: f32,
     /// Take the frames that are held out, instead of the others.
     pub held_out: bool,
-    /// Frames a second at which clips are read.
-    pub rate: f32,
+    /// Frames per second at which clips are read; `None` for each clip's own.
+    pub rate: Option<f32>,
     /// Share of noisy poses that go beyond single clips.
     pub mix: f32,
     /// Mean share of the controls of such poses that are anywhere in their ranges.
@@ -294,7 +294,12 @@ fn settings(source: &PoseSource) -> BTreeMap<String, String> {
         let frames: Vec<String> = source.clips().iter().map(|clip| clip.frames.len().to_string()).collect();
         out.insert("clips".into(), names.join(", "));
         out.insert("clip_frames".into(), frames.join(", "));
-        out.insert("rate".into(), config.rate.to_string());
+        // One number where all clips have one rate, one per clip otherwise.
+        let mut rates: Vec<String> = source.clips().iter().map(|clip| clip.rate.to_string()).collect();
+        if rates.iter().all(|rate| *rate == rates[0]) {
+            rates.truncate(1);
+        }
+        out.insert("rate".into(), rates.join(", "));
     }
     if config.hold_out > 0.0 {
         let which = if config.held_out { "these" } else { "the others" };

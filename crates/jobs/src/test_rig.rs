@@ -29,11 +29,8 @@ pub(crate) fn small_rig() -> StackRig {
     let rows = vec![vec![(0, 1.0)], vec![(0, 1.0)], vec![(0, 0.5), (1, 0.5)], vec![(1, 1.0)]];
     let weights = SkinWeights::from_rows(&rows, 2).expect("valid weights");
     let size = RigSize::new(&mesh, Some(&skeleton), &specs);
-    let nod = Clip {
-        name: "nod".into(),
-        duration: 1.0,
-        curves: vec![Curve::smooth("bend", &[(0.0, 0.0), (0.5, 60.0), (1.0, 0.0)])],
-    };
+    let curve = Curve::smooth("bend", &[(0.0, 0.0), (0.5, 60.0), (1.0, 0.0)]);
+    let nod = Clip::new("nod", 1.0, vec![curve]);
     let parts = StackParts {
         skeleton: Some(skeleton),
         weights: Some(weights.clone()),

@@ -126,8 +126,7 @@ fn real_files_come_back_exactly() {
         let (before, after) = (gltf::read(&input).expect("good"), gltf::read(&output).expect("good"));
         assert_eq!(before.clips.len(), after.clips.len(), "{file}");
         for (a, b) in before.clips.iter().zip(&after.clips).take(8) {
-            let frames = a.poses.len().max(a.shape_weights.len());
-            for frame in (0..frames).step_by(5) {
+            for frame in (0..a.own_frames()).step_by(5) {
                 let worst = apart(&before.evaluate(a, frame), &after.evaluate(b, frame));
                 assert!(worst <= EXACT_CM, "{file}, '{}', frame {frame}: {worst} cm", a.name);
             }

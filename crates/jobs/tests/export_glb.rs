@@ -19,7 +19,8 @@ fn record(folder: &Path) {
     let rook = SampleConfig { rig: "rook".into(), ..SampleConfig::default() };
     let train = SampleConfig { output: folder.join("train"), poses: Some(24), ..rook.clone() };
     sample(&train, &Silent).expect("poses are recorded");
-    let clip = SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: 6.0, ..rook };
+    let clip =
+        SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: Some(6.0), ..rook };
     sample(&clip, &Silent).expect("a clip is recorded");
 }
 
@@ -73,7 +74,7 @@ fn the_file_plays_the_fitted_skin() {
         output: folder.join("rook.glb"),
         train: Some(folder.join("train")),
         clips: vec!["walk".into(), folder.join("kick").display().to_string()],
-        rate: 5.0,
+        rate: Some(5.0),
         ..ExportGlbConfig::default()
     };
     let report = export_glb(&config, &Strict).expect("the file is written");
@@ -92,7 +93,7 @@ fn the_file_plays_the_fitted_skin() {
 
     let walk = asset.find_clip("walk").expect("was written");
     let frames = rook.find_clip("walk").expect("rook walks").sample(rook.specs(), 5.0).expect("a good rate");
-    assert_eq!(walk.poses.len(), frames.frames.len());
+    assert_eq!(walk.own_frames(), frames.frames.len());
     let mut pose = RigPose::default();
     for (frame, controls) in frames.frames.iter().enumerate() {
         rook.evaluate(controls, &mut pose).expect("finite controls");
@@ -103,7 +104,7 @@ fn the_file_plays_the_fitted_skin() {
 
     let kick = asset.find_clip("kick").expect("was written");
     let recorded = DatasetReader::open(&folder.join("kick")).expect("a dataset");
-    assert_eq!((kick.rate, kick.poses.len()), (6.0, recorded.header().poses));
+    assert_eq!((kick.rate, kick.own_frames()), (6.0, recorded.header().poses));
     for record in recorded.poses() {
         let record = record.expect("a good chunk");
         skin.evaluate(&record.skeleton.0, &mut blended);
@@ -124,11 +125,11 @@ fn the_file_plays_the_fitted_skin() {
         let error = export_glb(&bad(clip), &Silent).expect_err("no such clip");
         assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
     }
-    let still = ExportGlbConfig { rate: f32::NAN, ..config.clone() };
+    let still = ExportGlbConfig { rate: Some(f32::NAN), ..config.clone() };
     assert!(export_glb(&still, &Silent).expect_err("no rate").is_bad_input());
 
     // Without a dataset the rig is posed at random; without a name every clip of the rig is written.
-    let rig = ExportGlbConfig { train: None, clips: Vec::new(), rate: 2.0, ..config.clone() };
+    let rig = ExportGlbConfig { train: None, clips: Vec::new(), rate: Some(2.0), ..config.clone() };
     let posed = export_glb(&rig, &Strict).expect("the rig is at hand");
     assert_eq!(posed.weights, WeightSource::Rig);
     assert!(posed.clips.len() >= 3, "every clip of the rig: {:?}", posed.clips);

@@ -31,7 +31,8 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
         ..rook.clone()
     };
     sample(&train, &Silent).expect("poses are recorded");
-    let clip = SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: 4.0, ..rook };
+    let clip =
+        SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: Some(4.0), ..rook };
     sample(&clip, &Silent).expect("a clip is recorded");
 
     learn_body(&config(folder, "one.twin", 1), &Silent).expect("a twin is learned");

@@ -174,10 +174,10 @@ fn main() -> Result<(), Failure> {
     if wanted("clips") {
         let mut sheet = Sheet::new(&rig, 7, 260, 310);
         for clip in rig.clips() {
-            let frames = clip.sample(rig.specs(), 30.0)?;
-            for step in 0..7 {
+            let time = |step: i32| f64::from(clip.duration) * (f64::from(step) + 0.7) / 7.5;
+            for controls in clip.at((0..7).map(time), rig.specs())? {
                 let mut out = RigPose::default();
-                rig.evaluate(&frames.at(clip.duration * (step as f32 + 0.7) / 7.5), &mut out)?;
+                rig.evaluate(&controls, &mut out)?;
                 sheet.shoot(&out.vertices, &front, false);
             }
         }

@@ -1,6 +1,7 @@
-//! For tests only: named tolerances, the gradient checker, and
+//! For tests only: named tolerances, the gradient checker, a plain glTF evaluator, and
 //! where shared data lies.
 
+pub mod gltf_reference;
 pub mod gradient;
 
 use std::path::PathBuf;

@@ -1,29 +1,23 @@
-//! Animations as clips: keys of nodes and morph weights, linear, stepped or cubic, sampled at a rate.
+//! Animations as clips of keys: bones and morph weights, linear, stepped or cubic, as the file has them.
 
 use super::accessor::Accessors;
-use super::metres::vector_to_cm;
+use super::metres::to_cm;
 use super::morph::Morphs;
-use super::nodes::{NodeBones, Nodes, UniqueNames, at_least_smallest, unit};
-use super::sampler::{Curve, detect_rate};
+use super::nodes::{NodeBones, Nodes, UniqueNames};
+use super::rate::detect_rate;
 use crate::ParseError;
 use ::gltf::json::Root;
-use ::gltf::json::animation::{Animation, Property};
+use ::gltf::json::animation::{Animation, Interpolation, Property};
 use ::gltf::json::validation::Checked;
-use glam::{Quat, Vec3};
 use serde::{Deserialize, Serialize};
-use understudy_core::{JointClip, JointPose};
+use std::collections::HashMap;
+use std::sync::Arc;
+use understudy_core::{BoneTrack, JointProperty, KeyedClip, Track, TrackInterpolation, WeightTrack};
 
 /// `extras` of an animation: the rate that our own writer sampled at.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct AnimationExtras {
     pub rate: Option<f32>,
-}
-
-/// What a curve moves.
-enum Target {
-    Bone(usize, Property),
-    /// The weight column of each value; `None` for a corrective.
-    Weights(Vec<Option<usize>>),
 }
 
 /// Which nodes some animation moves.
@@ -44,38 +38,116 @@ pub(super) fn animated_nodes(root: &Root) -> Result<Vec<bool>, ParseError> {
     Ok(animated)
 }
 
-/// All animations of the document.
-pub(super) fn read_clips(
-    root: &Root,
-    nodes: &Nodes,
-    bones: &NodeBones,
-    morphs: &Morphs,
-    rate: Option<f32>,
-    accessors: &Accessors<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<JointClip>, ParseError> {
-    let mut names = UniqueNames::default();
-    let mut clips = Vec::with_capacity(root.animations.len());
-    for (index, animation) in root.animations.iter().enumerate() {
-        let place = place(index, animation);
-        let curves = read_curves(root, nodes, bones, morphs, animation, &place, accessors)?;
-        let noted: Option<AnimationExtras> =
-            animation.extras.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let noted =
-            noted.and_then(|e| e.rate).filter(|rate| rate.is_finite() && (1.0..=1000.0).contains(rate));
-        let rate = rate.or(noted).unwrap_or_else(|| {
-            detect_rate(curves.iter().map(|(_, curve)| curve.times())).unwrap_or_else(|| {
-                warnings.push(format!("{place}: keys lie on no common frame rate, sampled at 30"));
-                30.0
-            })
-        });
-        let name = match animation.name.as_ref().filter(|name| !name.is_empty()) {
-            Some(name) => names.take(name),
-            None => names.take(&format!("animation {index}")),
-        };
-        clips.push(sample(name, rate, &curves, bones, morphs, &place, accessors)?);
+/// What reading an animation needs to know.
+pub(super) struct ClipReader<'a> {
+    pub root: &'a Root,
+    pub nodes: &'a Nodes,
+    pub bones: &'a NodeBones,
+    pub morphs: &'a Morphs,
+    /// Frames per second, where the caller knows better than the keys.
+    pub rate: Option<f32>,
+    pub accessors: &'a Accessors<'a>,
+}
+
+impl ClipReader<'_> {
+    /// All animations of the document.
+    pub fn read(&self, warnings: &mut Vec<String>) -> Result<Vec<KeyedClip>, ParseError> {
+        let mut names = UniqueNames::default();
+        let mut times = HashMap::new();
+        let mut clips = Vec::with_capacity(self.root.animations.len());
+        for (index, animation) in self.root.animations.iter().enumerate() {
+            let place = place(index, animation);
+            let name = match animation.name.as_ref().filter(|name| !name.is_empty()) {
+                Some(name) => names.take(name),
+                None => names.take(&format!("animation {index}")),
+            };
+            let mut clip = KeyedClip { name, rate: 30.0, bones: Vec::new(), weights: Vec::new() };
+            self.read_tracks(animation, &place, &mut times, &mut clip)?;
+            let noted: Option<AnimationExtras> =
+                animation.extras.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+            let noted =
+                noted.and_then(|e| e.rate).filter(|rate| rate.is_finite() && (1.0..=1000.0).contains(rate));
+            let bones = clip.bones.iter().map(|bone| bone.track.times());
+            let tracks = bones.chain(clip.weights.iter().map(|weights| weights.track.times()));
+            clip.rate = self.rate.or(noted).unwrap_or_else(|| {
+                detect_rate(tracks).unwrap_or_else(|| {
+                    warnings.push(format!("{place}: keys lie on no common frame rate, sampled at 30"));
+                    30.0
+                })
+            });
+            self.check_length(&clip, &place)?;
+            clips.push(clip);
+        }
+        Ok(clips)
     }
-    Ok(clips)
+
+    fn read_tracks(
+        &self,
+        animation: &Animation,
+        place: &str,
+        times_of: &mut HashMap<usize, Arc<[f32]>>,
+        clip: &mut KeyedClip,
+    ) -> Result<(), ParseError> {
+        for (number, channel) in animation.channels.iter().enumerate() {
+            let fail = |problem: String| ParseError::new(format!("{place} channel {number}"), problem);
+            let node = channel.target.node.value();
+            let Checked::Valid(property) = channel.target.path else { continue };
+            let sampler = animation.samplers.get(channel.sampler.value());
+            let sampler = sampler.ok_or_else(|| fail("names a sampler that does not exist".into()))?;
+            let interpolation = match sampler.interpolation {
+                Checked::Valid(Interpolation::Step) => TrackInterpolation::Step,
+                Checked::Valid(Interpolation::Linear) => TrackInterpolation::Linear,
+                Checked::Valid(Interpolation::CubicSpline) => TrackInterpolation::CubicSpline,
+                Checked::Invalid => return Err(fail("has an unknown interpolation".into())),
+            };
+            let mut times = || -> Result<Arc<[f32]>, ParseError> {
+                let input = sampler.input.value();
+                if let Some(times) = times_of.get(&input) {
+                    return Ok(times.clone());
+                }
+                let times: Arc<[f32]> = self.accessors.floats(input, 1)?.into();
+                times_of.insert(input, times.clone());
+                Ok(times)
+            };
+            let output = sampler.output.value();
+            if property == Property::MorphTargetWeights {
+                let mesh = self.root.nodes[node].mesh.map(|mesh| mesh.value());
+                let mesh = mesh.filter(|_| self.nodes.in_scene[node]);
+                let Some(shapes) = mesh.and_then(|mesh| self.morphs.of_target.get(&mesh)) else { continue };
+                let values = self.accessors.floats(output, 1)?;
+                let track = Track::new(times()?, values, shapes.len(), interpolation).map_err(fail)?;
+                clip.weights.push(WeightTrack { shapes: shapes.clone(), track });
+                continue;
+            }
+            let Some(bone) = self.bones.of_node[node] else { continue };
+            let (property, track) = match property {
+                Property::Rotation => {
+                    let values = self.accessors.floats(output, 4)?;
+                    (JointProperty::Rotation, Track::rotations(times()?, values, interpolation))
+                }
+                Property::Translation => {
+                    let metres = self.accessors.floats(output, 3)?;
+                    let values = metres.into_iter().map(to_cm).collect();
+                    (JointProperty::Translation, Track::new(times()?, values, 3, interpolation))
+                }
+                _ => {
+                    let values = self.accessors.floats(output, 3)?;
+                    (JointProperty::Scale, Track::new(times()?, values, 3, interpolation))
+                }
+            };
+            clip.bones.push(BoneTrack { bone, property, track: track.map_err(fail)? });
+        }
+        Ok(())
+    }
+
+    /// Whether the clip's frames fit into memory. Casting a float saturates, so a duration of 1e30 s is
+    /// charged as more than there is.
+    fn check_length(&self, clip: &KeyedClip, place: &str) -> Result<(), ParseError> {
+        let last = (clip.duration() * f64::from(clip.rate)).round();
+        let shapes = if clip.weights.is_empty() { 0 } else { self.morphs.shapes.len() };
+        let per_frame = 10 * self.bones.bones.len() + shapes + clip.bones.len() + clip.weights.len();
+        self.accessors.charge(place, ((last + 1.0) * per_frame as f64) as u64)
+    }
 }
 
 fn place(index: usize, animation: &Animation) -> String {
@@ -83,107 +155,4 @@ fn place(index: usize, animation: &Animation) -> String {
         Some(name) => format!("animation {index} ('{name}')"),
         None => format!("animation {index}"),
     }
-}
-
-fn read_curves(
-    root: &Root,
-    nodes: &Nodes,
-    bones: &NodeBones,
-    morphs: &Morphs,
-    animation: &Animation,
-    place: &str,
-    accessors: &Accessors<'_>,
-) -> Result<Vec<(Target, Curve)>, ParseError> {
-    let mut curves = Vec::with_capacity(animation.channels.len());
-    for (number, channel) in animation.channels.iter().enumerate() {
-        let fail = |problem: String| ParseError::new(format!("{place} channel {number}"), problem);
-        let node = channel.target.node.value();
-        let Checked::Valid(property) = channel.target.path else { continue };
-        let target = match property {
-            Property::MorphTargetWeights => {
-                let mesh = root.nodes[node].mesh.map(|mesh| mesh.value()).filter(|_| nodes.in_scene[node]);
-                let Some(columns) = mesh.and_then(|mesh| morphs.of_target.get(&mesh)) else { continue };
-                Target::Weights(columns.clone())
-            }
-            property => match bones.of_node[node] {
-                Some(bone) => Target::Bone(bone, property),
-                None => continue,
-            },
-        };
-        let width = match (&target, property) {
-            (Target::Weights(columns), _) => columns.len(),
-            (_, Property::Rotation) => 4,
-            _ => 3,
-        };
-        let sampler = animation.samplers.get(channel.sampler.value());
-        let sampler = sampler.ok_or_else(|| fail("names a sampler that does not exist".into()))?;
-        let Checked::Valid(interpolation) = sampler.interpolation else {
-            return Err(fail("has an unknown interpolation".into()));
-        };
-        let times = accessors.floats(sampler.input.value(), 1)?;
-        let element = if matches!(target, Target::Weights(_)) { 1 } else { width };
-        let values = accessors.floats(sampler.output.value(), element)?;
-        let turns = property == Property::Rotation;
-        curves.push((target, Curve::new(times, values, width, interpolation, turns).map_err(fail)?));
-    }
-    Ok(curves)
-}
-
-fn sample(
-    name: String,
-    rate: f32,
-    curves: &[(Target, Curve)],
-    bones: &NodeBones,
-    morphs: &Morphs,
-    place: &str,
-    accessors: &Accessors<'_>,
-) -> Result<JointClip, ParseError> {
-    let fail = |problem: String| ParseError::new(place, problem);
-    let duration = curves.iter().map(|(_, curve)| curve.end()).fold(0.0, f64::max);
-    let last = (duration * f64::from(rate)).round();
-    let moves_shapes = curves.iter().any(|(target, _)| matches!(target, Target::Weights(_)));
-    let shape_count = if moves_shapes { morphs.shapes.len() } else { 0 };
-    let numbers = (last + 1.0) * (10 * bones.bones.len() + shape_count + curves.len()) as f64;
-    // Casting a float saturates, so a duration of 1e30 s is charged as more than there is.
-    accessors.charge(place, numbers as u64)?;
-    let rest = JointPose(bones.bones.iter().map(|bone| bone.rest).collect());
-    let frames = last as usize + 1;
-    let mut clip = JointClip { name, rate, poses: vec![rest; frames], shape_weights: Vec::new() };
-    if moves_shapes {
-        clip.shape_weights = vec![morphs.rest_weights.clone(); frames];
-    }
-    let mut buffer = Vec::new();
-    for (target, curve) in curves {
-        for frame in 0..frames {
-            curve.at(frame as f64 / f64::from(rate), 1.0 / f64::from(rate), &mut buffer);
-            match target {
-                Target::Bone(bone, property) => {
-                    let joint = &mut clip.poses[frame].0[*bone];
-                    match property {
-                        Property::Rotation => {
-                            let turn = unit(Quat::from_slice(&buffer));
-                            joint.rotation = turn
-                                .ok_or_else(|| fail(format!("a rotation of no length in frame {frame}")))?;
-                        }
-                        Property::Translation => joint.translation = vector_to_cm(Vec3::from_slice(&buffer)),
-                        _ => joint.scale = at_least_smallest(Vec3::from_slice(&buffer)),
-                    }
-                    if !joint.is_finite() {
-                        return Err(fail(format!("a transform that is not finite in frame {frame}")));
-                    }
-                }
-                Target::Weights(columns) => {
-                    for (column, &weight) in columns.iter().zip(&buffer) {
-                        if let Some(column) = column {
-                            clip.shape_weights[frame][*column] = weight;
-                        }
-                    }
-                }
-            }
-        }
-    }
-    if clip.shape_weights.iter().flatten().any(|weight| !weight.is_finite()) {
-        return Err(fail("a shape weight that is not finite".into()));
-    }
-    Ok(clip)
 }

@@ -1,7 +1,7 @@
 //! The door for reading: a whole glTF file as one asset, and how it deforms.
 
 use super::accessor::Accessors;
-use super::animation::{animated_nodes, read_clips};
+use super::animation::{ClipReader, animated_nodes};
 use super::document::{Document, Resolve};
 use super::extras::MeshExtras;
 use super::geometry::Geometry;
@@ -16,7 +16,8 @@ use ::gltf::json::Root;
 use std::collections::BTreeMap;
 use std::path::Path;
 use understudy_core::{
-    BlendshapeRig, GlobalPose, JointClip, JointPose, Mesh, Skeleton, SkeletonError, SkinWeights, Vec3,
+    BlendshapeRig, ClipError, GlobalPose, JointClip, JointPose, KeyedClip, Mesh, Skeleton, SkeletonError,
+    SkinWeights, Vec3,
 };
 
 /// How to read what a file leaves open.
@@ -44,8 +45,8 @@ pub struct GltfAsset {
     pub shapes: Option<BlendshapeRig>,
     /// The weight of every shape that the file shows when nothing is animated.
     pub rest_weights: Vec<f32>,
-    /// All animations, sampled.
-    pub clips: Vec<JointClip>,
+    /// All animations, as keys.
+    pub clips: Vec<KeyedClip>,
     /// What was skipped or mended.
     pub warnings: Vec<String>,
     /// Metres to centimetres.
@@ -104,7 +105,15 @@ pub fn parse_with(
     let mut bones = nodes.bones(&wanted);
     let binding = Binding::read(&root, &nodes, &geometry, &mut bones, &accessors, &mut warnings)?;
     let morphs = Morphs::read(&root, &nodes, &geometry, &extras, &binding.spaces, &accessors, &mut warnings)?;
-    let clips = read_clips(&root, &nodes, &bones, &morphs, options.rate, &accessors, &mut warnings)?;
+    let clips = ClipReader {
+        root: &root,
+        nodes: &nodes,
+        bones: &bones,
+        morphs: &morphs,
+        rate: options.rate,
+        accessors: &accessors,
+    };
+    let clips = clips.read(&mut warnings)?;
 
     let Geometry { mesh: mut parts, colours, parts: primitives } = geometry;
     for (primitive, space) in primitives.iter().zip(&binding.spaces) {
@@ -175,14 +184,28 @@ impl GltfAsset {
         self.deform(&self.skeleton.rest_pose(), &[]).expect("the rest pose is the skeleton's own")
     }
 
-    /// Vertices in a frame of a clip of this asset; beyond the end the last frame holds.
+    /// Vertices in a frame of a clip of this asset at the clip's own rate; beyond the end the last key
+    /// holds.
     ///
     /// # Panics
-    /// When the clip is not for this skeleton, or has no frames.
-    pub fn evaluate(&self, clip: &JointClip, frame: usize) -> Vec<Vec3> {
-        let frame = frame.min(clip.poses.len() - 1);
-        let weights = clip.shape_weights.get(frame).map_or(&[][..], Vec::as_slice);
-        self.deform(&clip.poses[frame], weights).expect("the clip is for this skeleton")
+    /// When the clip is not for this skeleton and these shapes.
+    pub fn evaluate(&self, clip: &KeyedClip, frame: usize) -> Vec<Vec3> {
+        self.evaluate_at(clip, frame as f64 / f64::from(clip.rate))
+    }
+
+    /// Vertices at a time in seconds.
+    ///
+    /// # Panics
+    /// When the clip is not for this skeleton and these shapes.
+    pub fn evaluate_at(&self, clip: &KeyedClip, time: f64) -> Vec<Vec3> {
+        let pose = clip.pose_at(time, &self.skeleton.rest_pose());
+        let weights = clip.weights_at(time, &self.rest_weights);
+        self.deform(&pose, &weights).expect("the clip is for this skeleton")
+    }
+
+    /// A clip frame by frame; `rate` in frames per second, the clip's own when left out.
+    pub fn frames(&self, clip: &KeyedClip, rate: Option<f32>) -> Result<JointClip, ClipError> {
+        clip.sample(&self.skeleton.rest_pose(), &self.rest_weights, rate.unwrap_or(clip.rate))
     }
 
     /// Everything as a scene to write again.
@@ -191,14 +214,14 @@ impl GltfAsset {
             skin: Some((&self.skeleton, &self.skin)),
             shapes: self.shapes.as_ref(),
             rest_weights: &self.rest_weights,
-            clips: &self.clips,
+            keyed_clips: &self.clips,
             colours: self.colours.as_deref(),
             ..GltfScene::new(name, &self.mesh)
         }
     }
 
     /// The clip of that name.
-    pub fn find_clip(&self, name: &str) -> Option<&JointClip> {
+    pub fn find_clip(&self, name: &str) -> Option<&KeyedClip> {
         self.clips.iter().find(|clip| clip.name == name)
     }
 }

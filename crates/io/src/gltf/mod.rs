@@ -15,7 +15,7 @@ mod geometry;
 mod metres;
 mod morph;
 mod nodes;
-mod sampler;
+mod rate;
 mod skin;
 mod uri;
 mod write;

@@ -31,8 +31,9 @@ pub struct SkinAndShapes {
     pub max_error: f32,
 }
 
-/// Takes a rig apart, or says by how much skin and shapes alone miss it. `rate`: frames a second.
-pub fn skin_and_shapes(rig: &dyn Rig, rate: f32) -> Result<SkinAndShapes, JobError> {
+/// Takes a rig apart, or says by how much skin and shapes alone miss it. `rate`: frames per second; each
+/// clip's own when left out.
+pub fn skin_and_shapes(rig: &dyn Rig, rate: Option<f32>) -> Result<SkinAndShapes, JobError> {
     let parts = Parts::new(rig)?;
     let mut worst = 0.0f32;
     let mut pose = RigPose::default();
@@ -44,6 +45,7 @@ pub fn skin_and_shapes(rig: &dyn Rig, rate: f32) -> Result<SkinAndShapes, JobErr
     parts.check(worst)?;
     let mut clips = Vec::new();
     for clip in rig.clips() {
+        let rate = rate.unwrap_or_else(|| clip.own_rate());
         let sampled =
             clip.sample(rig.specs(), rate).map_err(|error| JobError::unusable(rig.name(), error))?;
         let mut out =

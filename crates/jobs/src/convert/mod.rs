@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
 use understudy_core::{JointClip, Mesh, Vec3};
+use understudy_io::gltf::GltfAsset;
 use understudy_rigs::{Rig, RigPose};
 
 /// What to convert into what.
@@ -34,7 +35,7 @@ pub struct ConvertConfig {
     pub clip: Option<String>,
     /// Largest distance of any vertex in any frame of a baked clip, mm.
     pub tolerance_mm: f32,
-    /// Frames a second of clips; `None` for the file's own, or 30.
+    /// Frames per second of clips; `None` for each clip's own, or 30.
     pub rate: Option<f32>,
     /// Write the rest mesh with another topology, the same surface and the same texture coordinates.
     pub remesh: bool,
@@ -49,8 +50,6 @@ impl Default for ConvertConfig {
 }
 
 impl ConvertConfig {
-    const RATE: f32 = 30.0;
-
     fn check(&self) -> Result<(), JobError> {
         if !(self.tolerance_mm.is_finite() && self.tolerance_mm > 0.0) {
             return Err(JobError::setting(
@@ -175,27 +174,19 @@ fn check_used(config: &ConvertConfig, content: &Content) -> Result<(), JobError>
 /// The table of what can become what.
 fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError> {
     let name = crate::rigs::stem(Path::new(&config.input));
-    let rate = config.rate.unwrap_or(ConvertConfig::RATE);
     match (content, extension(&config.output).as_str()) {
         (Content::Mesh(mesh), "obj") => Ok(mesh_obj(config, mesh)),
         (Content::Mesh(mesh), "glb") => to_glb::mesh(&name, mesh),
 
         (Content::Asset(asset), "obj") => posed_obj(config, &asset.mesh, &asset.rest_vertices()),
-        (Content::Asset(asset), "glb") => match config.rate {
-            None => to_glb::asset(&name, asset),
-            Some(rate) => {
-                let mut asset = asset.as_ref().clone();
-                asset.clips = resampled(&asset.clips, rate)?;
-                to_glb::asset(&name, &asset)
-            }
-        },
+        (Content::Asset(asset), "glb") => to_glb::asset(&name, asset, config.rate),
         (Content::Asset(asset), "npz") => tables::asset_npz(asset, &config.input),
         (Content::Asset(asset), "bvh") => {
-            let clip = one_clip(config, &asset.clips)?;
+            let clip = one_clip(config, asset)?;
             tables::bvh(&asset.skeleton, &clip, &config.input)
         }
         (Content::Asset(asset), "csv") => {
-            let clip = one_clip(config, &asset.clips)?;
+            let clip = one_clip(config, asset)?;
             let names =
                 asset.shapes.iter().flat_map(|shapes| shapes.shapes()).map(|s| s.name.clone()).collect();
             tables::csv(names, &clip.shape_weights, clip.rate, &config.input)
@@ -204,7 +195,7 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
         (Content::Shapes(file), "obj") => Ok(mesh_obj(config, &file.mesh)),
         (Content::Shapes(file), "glb") => to_glb::rig(
             &crate::rigs::shape_rig(&name, file.as_ref().clone()).map_err(JobError::rig(&config.input))?,
-            rate,
+            config.rate,
         ),
         (Content::Shapes(file), "npz") => tables::shapes_npz(&file.mesh, &file.rig, &config.input),
 
@@ -213,9 +204,9 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
             rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
             posed_obj(config, rig.mesh(), &pose.vertices)
         }
-        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), rate),
+        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), config.rate),
         (Content::Rig(rig), "npz") => {
-            let parts = exact::skin_and_shapes(rig.as_ref(), rate)?;
+            let parts = exact::skin_and_shapes(rig.as_ref(), config.rate)?;
             match (parts.skin, parts.shapes) {
                 (None, Some(shapes)) => tables::shapes_npz(rig.mesh(), &shapes, &config.input),
                 _ => Err(JobError::unusable(
@@ -225,8 +216,9 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
             }
         }
         (Content::Rig(rig), "csv") => {
-            let clip = sampled_clip(config, rig.as_ref(), rate)?;
+            let clip = sampled_clip(config, rig.as_ref())?;
             let names = rig.specs().iter().map(|spec| spec.name.clone()).collect();
+            let rate = clip.rate;
             let rows: Vec<Vec<f32>> = clip.frames.into_iter().map(|frame| frame.0).collect();
             tables::csv(names, &rows, rate, &config.input)
         }
@@ -235,10 +227,10 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
             let figure = sticks::stick_figure(&motion.skeleton)
                 .map_err(|error| JobError::unusable(&config.input, error))?;
             let clip = match config.rate {
-                Some(rate) => resampled(std::slice::from_ref(&motion.clip), rate)?,
-                None => vec![motion.clip.clone()],
+                Some(rate) => motion.clip.resample(rate).map_err(|error| JobError::setting("rate", error))?,
+                None => motion.clip.clone(),
             };
-            to_glb::motion(&name, &motion.skeleton, &figure, &clip)
+            to_glb::motion(&name, &motion.skeleton, &figure, &[clip])
         }
         (Content::Motion(motion), "bvh") => tables::bvh_again(motion, config.rate, &config.input),
 
@@ -270,8 +262,7 @@ fn bake_clip(
     let name = crate::rigs::stem(Path::new(&config.input));
     match content {
         Content::Rig(rig) => {
-            let rate = config.rate.unwrap_or(ConvertConfig::RATE);
-            let frames = to_glb::evaluate_clip(rig.as_ref(), clip, rate, watch)?;
+            let (rate, frames) = to_glb::evaluate_clip(rig.as_ref(), clip, config.rate, watch)?;
             let colours = linear_colours(rig.as_ref());
             let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
@@ -280,14 +271,13 @@ fn bake_clip(
             let names = || asset.clips.iter().map(|clip| clip.name.as_str());
             let found =
                 asset.find_clip(clip).ok_or_else(|| JobError::unknown_clip(&config.input, clip, names()))?;
-            let found = match config.rate {
-                Some(rate) => resampled(std::slice::from_ref(found), rate)?.remove(0),
-                None => found.clone(),
-            };
-            let count = found.poses.len().max(found.shape_weights.len());
-            let frames: Vec<Vec<Vec3>> = (0..count).map(|frame| asset.evaluate(&found, frame)).collect();
+            let rate = config.rate.unwrap_or(found.rate);
+            let count = found.frame_count(rate).map_err(|error| JobError::setting("rate", error))?;
+            let time = |frame: usize| frame as f64 / f64::from(rate);
+            let frames: Vec<Vec<Vec3>> =
+                (0..count).map(|frame| asset.evaluate_at(found, time(frame))).collect();
             let colours = asset.colours.clone();
-            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, clip, rate: found.rate };
+            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }
         other => Err(JobError::unusable(&config.input, format!("{} has no clips to bake", other.describe()))),
@@ -304,13 +294,9 @@ fn mesh_obj(config: &ConvertConfig, mesh: &Mesh) -> Written {
     if config.remesh { tables::obj(&remeshed(mesh)) } else { tables::obj(mesh) }
 }
 
-fn resampled(clips: &[JointClip], rate: f32) -> Result<Vec<JointClip>, JobError> {
-    let clips = clips.iter().map(|clip| clip.resample(rate));
-    clips.collect::<Result<_, _>>().map_err(|error| JobError::setting("rate", error))
-}
-
-/// The clip that `--clip` names, or the only one.
-fn one_clip(config: &ConvertConfig, clips: &[JointClip]) -> Result<JointClip, JobError> {
+/// The clip that `--clip` names, or the only one, frame by frame.
+fn one_clip(config: &ConvertConfig, asset: &GltfAsset) -> Result<JointClip, JobError> {
+    let clips = &asset.clips[..];
     let names = || clips.iter().map(|clip| clip.name.as_str());
     let clip = match (&config.clip, clips) {
         (Some(name), _) => clips
@@ -327,18 +313,11 @@ fn one_clip(config: &ConvertConfig, clips: &[JointClip]) -> Result<JointClip, Jo
             ));
         }
     };
-    match config.rate {
-        Some(rate) => Ok(resampled(std::slice::from_ref(clip), rate)?.remove(0)),
-        None => Ok(clip.clone()),
-    }
+    asset.frames(clip, config.rate).map_err(|error| JobError::setting("rate", error))
 }
 
 /// The same for a rig's own clips.
-fn sampled_clip(
-    config: &ConvertConfig,
-    rig: &dyn Rig,
-    rate: f32,
-) -> Result<understudy_core::SampledClip, JobError> {
+fn sampled_clip(config: &ConvertConfig, rig: &dyn Rig) -> Result<understudy_core::SampledClip, JobError> {
     let names = || rig.clips().iter().map(|clip| clip.name.as_str());
     let clip = match &config.clip {
         Some(name) => {
@@ -349,5 +328,6 @@ fn sampled_clip(
             return Err(JobError::unusable(&config.input, format!("choose a clip with --clip: {known}")));
         }
     };
+    let rate = config.rate.unwrap_or_else(|| clip.own_rate());
     clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))
 }

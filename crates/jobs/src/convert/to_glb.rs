@@ -16,23 +16,22 @@ pub(super) fn mesh(name: &str, mesh: &Mesh) -> Result<Written, JobError> {
     Ok(Written::new(bytes, vec![format!("a mesh of {} vertices", mesh.vertex_count())]))
 }
 
-/// A glTF file again, with everything that was read.
-pub(super) fn asset(name: &str, asset: &GltfAsset) -> Result<Written, JobError> {
-    let scene = GltfScene {
-        skin: Some((&asset.skeleton, &asset.skin)),
-        shapes: asset.shapes.as_ref(),
-        rest_weights: &asset.rest_weights,
-        clips: &asset.clips,
-        colours: asset.colours.as_deref(),
-        ..GltfScene::new(name, &asset.mesh)
-    };
+/// A glTF file again, with everything that was read: keys as they are, or frames at another rate.
+pub(super) fn asset(name: &str, asset: &GltfAsset, rate: Option<f32>) -> Result<Written, JobError> {
+    let sampled: Vec<JointClip>;
+    let mut scene = asset.scene(name);
+    if let Some(rate) = rate {
+        let frames = asset.clips.iter().map(|clip| asset.frames(clip, Some(rate)));
+        sampled = frames.collect::<Result<_, _>>().map_err(|error| JobError::setting("rate", error))?;
+        scene = GltfScene { keyed_clips: &[], clips: &sampled, ..scene };
+    }
     let bytes = to_glb_bytes(&scene).map_err(scene_error(name))?;
     let shapes = asset.shapes.as_ref().map_or(0, |shapes| shapes.shapes().len());
     Ok(Written::new(bytes, contents(&asset.mesh, Some(asset.skeleton.len()), shapes, asset.clips.len())))
 }
 
 /// A rig that is nothing but a skin and shapes; any other is refused with a hint at baking.
-pub(super) fn rig(rig: &dyn Rig, rate: f32) -> Result<Written, JobError> {
+pub(super) fn rig(rig: &dyn Rig, rate: Option<f32>) -> Result<Written, JobError> {
     let parts = skin_and_shapes(rig, rate)?;
     let colours = linear_colours(rig);
     let scene = GltfScene {
@@ -135,16 +134,17 @@ fn baked_bytes(rig: &Baked<'_>, result: &Bake) -> Result<Vec<u8>, JobError> {
     to_glb_bytes(&scene).map_err(scene_error(rig.name))
 }
 
-/// Every frame of a rig's clip, evaluated in parallel.
+/// Every frame of a rig's clip, evaluated in parallel, and the frames per second.
 pub(super) fn evaluate_clip(
     rig: &dyn Rig,
     clip: &str,
-    rate: f32,
+    rate: Option<f32>,
     watch: &dyn Watch,
-) -> Result<Vec<Vec<Vec3>>, JobError> {
+) -> Result<(f32, Vec<Vec<Vec3>>), JobError> {
     let found = rig.find_clip(clip).ok_or_else(|| {
         JobError::unknown_clip(rig.name(), clip, rig.clips().iter().map(|c| c.name.as_str()))
     })?;
+    let rate = rate.unwrap_or_else(|| found.own_rate());
     let sampled = found.sample(rig.specs(), rate).map_err(|error| JobError::setting("frame rate", error))?;
     if sampled.frames.len() > super::bake::MAX_FRAMES {
         let error = super::bake::BakeError::TooLong { frames: sampled.frames.len() };
@@ -156,9 +156,10 @@ pub(super) fn evaluate_clip(
         rig.evaluate(controls, pose).map_err(JobError::rig(rig.name()))?;
         Ok(pose.vertices.clone())
     };
-    let frames = sampled.frames.par_iter().map_init(RigPose::default, evaluate).collect();
+    let frames: Result<_, JobError> =
+        sampled.frames.par_iter().map_init(RigPose::default, evaluate).collect();
     watch.event(Event::Finished);
-    frames
+    Ok((rate, frames?))
 }
 
 /// Colours of a rig as files hold them.

@@ -95,7 +95,7 @@ impl Source {
                 .ok_or_else(|| JobError::unknown_clip(&path.to_string_lossy(), name, known))?,
             None => asset.clips.first().ok_or_else(|| JobError::unusable(path, "has no animation"))?,
         };
-        let count = clip.poses.len().max(clip.shape_weights.len());
+        let count = clip.own_frames();
         let frames: Vec<Vec<Vec3>> = spread(count, most).map(|frame| asset.evaluate(clip, frame)).collect();
         let rate = clip.rate * frames.len() as f32 / count as f32;
         let rest = asset.rest_vertices();

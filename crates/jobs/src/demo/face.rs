@@ -34,7 +34,7 @@ pub(super) fn datasets(config: &DemoConfig, base: &SampleConfig) -> Vec<SampleCo
         rig: "mira".into(),
         output: data.join(format!("mira-{clip}")),
         clips: vec![clip.into()],
-        rate: 10.0,
+        rate: Some(10.0),
         ..base.clone()
     }));
     out

@@ -166,8 +166,15 @@ impl ControlFacts {
 
 impl ClipFacts {
     pub(crate) fn keyed(clip: &Clip) -> Self {
-        let curves = Some(clip.curves.len());
-        Self { name: clip.name.clone(), seconds: clip.duration, frames: None, rate: None, curves }
+        let tracks =
+            clip.motion.as_ref().map_or(0, |motion| motion.keys.bones.len() + motion.keys.weights.len());
+        Self {
+            name: clip.name.clone(),
+            seconds: clip.duration,
+            frames: clip.rate.map(|rate| (clip.duration * rate).round() as usize + 1),
+            rate: clip.rate,
+            curves: Some(clip.curves.len() + tracks),
+        }
     }
 
     pub(crate) fn sampled(clip: &JointClip) -> Self {

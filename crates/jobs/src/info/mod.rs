@@ -8,7 +8,7 @@ pub use twin::{NetworkFacts, TwinFacts};
 
 use crate::convert::Content;
 use crate::outputs::extension;
-use crate::rigs::{self, Names, Origin};
+use crate::rigs::{self, Names};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
@@ -133,17 +133,13 @@ fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> 
 fn open_rig(input: &str, watch: &dyn Watch) -> Result<InfoReport, JobError> {
     let opened = rigs::open(input, watch)?;
     let rig: &dyn Rig = opened.rig.as_ref();
-    let clips = match &opened.origin {
-        Origin::Gltf(_, asset) => asset.clips.iter().map(ClipFacts::sampled).collect(),
-        _ => rig.clips().iter().map(ClipFacts::keyed).collect(),
-    };
     Ok(InfoReport {
         kind: "rig",
         mesh: Some(MeshFacts::new(rig.mesh())),
         skeleton: rig.skeleton().map(|skeleton| SkeletonFacts::new(skeleton, rig.skin_weights())),
         shapes: rig.blendshapes().map(ShapeFacts::new),
         controls: ControlFacts::all(rig),
-        clips,
+        clips: rig.clips().iter().map(ClipFacts::keyed).collect(),
         ..InfoReport::default()
     })
 }

@@ -91,7 +91,7 @@ impl Targets {
         match clip {
             Some(clip) => {
                 self.rate = Some(clip.rate);
-                self.frames.extend((0..clip.poses.len()).map(|frame| asset.evaluate(clip, frame)));
+                self.frames.extend((0..clip.own_frames()).map(|frame| asset.evaluate(clip, frame)));
             }
             None => self.frames.push(asset.rest_vertices()),
         }

@@ -1,96 +1,61 @@
 //! A glTF file as a rig: its morph targets and its animated bones become controls, its animations become
 //! clips of those controls. Start at [`asset_rig`].
 
-use understudy_core::skeleton::JointTransform;
+use std::sync::Arc;
+use understudy_core::control_map::{joint_channels, turn_between};
 use understudy_core::{
-    Channel, Clip, ControlSpec, ControlSpecs, Curve, Interpolation, JointClip, Key, Skeleton, Vec3,
+    Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, Motion, Skeleton, Vec3,
 };
 use understudy_io::gltf::GltfAsset;
 use understudy_rigs::deformers::{Blendshapes, RigSize, Skinning};
 use understudy_rigs::{RigError, StackParts, StackRig};
 
-/// The channels of a bone in the order in which they are measured.
-const CHANNELS: [(Channel, &str); 9] = [
-    (Channel::RotateX, "rotate_x"),
-    (Channel::RotateY, "rotate_y"),
-    (Channel::RotateZ, "rotate_z"),
-    (Channel::TranslateX, "translate_x"),
-    (Channel::TranslateY, "translate_y"),
-    (Channel::TranslateZ, "translate_z"),
-    (Channel::ScaleX, "scale_x"),
-    (Channel::ScaleY, "scale_y"),
-    (Channel::ScaleZ, "scale_z"),
-];
+/// A channel that moves no vertex further than this share of the rig's size is rounding, not animation: two
+/// thousandths of a millimetre on a person.
+const NOISE: f32 = 1e-6;
 
-/// A channel that stays nearer to rest than this (degrees, cm, or scale) is no animation.
-const STILL: f32 = 1e-3;
-
-/// Range of a rotation that no clip shows, degrees.
+/// Range of a rotation that no clip shows, and the most that random poses turn the figure as a whole,
+/// degrees.
 const FREE_ROTATION: f32 = 45.0;
 
-/// Builds the rig. A bone gets a control for every channel that some clip moves, with the range that
-/// the clips show and a tenth more; in a file without animation every joint of a skin gets its three
-/// rotations. A shape's range is 0 to 1, wider where a clip goes further.
+/// A rotation with a gap smaller than this, degrees, goes all the way round.
+const FULL_TURN_GAP: f32 = 30.0;
+
+/// Builds the rig. A bone gets a control for every channel that some clip moves and that moves some vertex
+/// by more than rounding, with the range that [`angle_range`] and [`shown_range`] find; in a file without
+/// animation every joint of a skin gets its three rotations. A shape's range is 0 to 1, wider where a clip
+/// goes further.
 pub fn asset_rig(name: &str, asset: &GltfAsset) -> Result<StackRig, RigError> {
     let skeleton = &asset.skeleton;
-    let measured: Vec<Vec<Vec<[f32; 9]>>> =
-        asset.clips.iter().map(|clip| measure_clip(skeleton, clip)).collect();
-    let mut specs = Vec::new();
-    let mut sources = Vec::new();
-    for (bone, data) in skeleton.bones().iter().enumerate() {
-        for (place, (channel, label)) in CHANNELS.iter().enumerate() {
-            let values = measured.iter().flat_map(|frames| frames.iter().map(|f| f[bone][place]));
-            let range = if asset.clips.is_empty() {
-                let free = place < 3 && asset.joints.contains(&bone);
-                free.then_some((-FREE_ROTATION, FREE_ROTATION))
-            } else {
-                shown_range(values)
-            };
-            if let Some((low, high)) = range {
-                specs.push(ControlSpec::joint(
-                    format!("{}.{label}", data.name),
-                    &data.name,
-                    *channel,
-                    low,
-                    high,
-                ));
-                sources.push((bone, place));
+    let rest = Arc::new(skeleton.rest_pose());
+    let mut specs = if asset.clips.is_empty() { free_joints(asset) } else { shown_joints(asset, &rest) };
+    let shapes = asset.shapes.iter().flat_map(|shapes| shapes.shapes());
+    let mut ranges: Vec<(f32, f32)> = asset.rest_weights.iter().map(|w| (w.min(0.0), w.max(1.0))).collect();
+    for clip in &asset.clips {
+        for time in moments(clip) {
+            for ((low, high), weight) in ranges.iter_mut().zip(clip.weights_at(time, &asset.rest_weights)) {
+                (*low, *high) = (low.min(weight), high.max(weight));
             }
         }
     }
-    let joint_controls = specs.len();
-    let shape_names: Vec<&str> =
-        asset.shapes.iter().flat_map(|shapes| shapes.shapes()).map(|shape| shape.name.as_str()).collect();
-    for (shape, name) in shape_names.iter().enumerate() {
-        let rows = asset.clips.iter().flat_map(|clip| &clip.shape_weights);
-        let default = asset.rest_weights[shape];
-        let (low, high) = rows.fold((default.min(0.0), default.max(1.0)), |(low, high), row| {
-            (low.min(row[shape]), high.max(row[shape]))
-        });
-        specs.push(ControlSpec::number(*name, low, high, default));
+    for ((shape, (low, high)), default) in shapes.zip(ranges).zip(&asset.rest_weights) {
+        specs.push(ControlSpec::number(&shape.name, low, high, *default));
     }
     let specs = ControlSpecs::new(specs)?;
 
-    let clips = asset.clips.iter().zip(&measured).map(|(clip, frames)| {
-        let rows = frames.len().max(clip.shape_weights.len());
-        let time = |frame: usize| frame as f32 / clip.rate;
-        let curve = |control: usize, value: &dyn Fn(usize) -> f32| Curve {
-            control: specs.get(control).name.clone(),
-            keys: (0..rows).map(|frame| Key { time: time(frame), value: value(frame) }).collect(),
-            interpolation: Interpolation::Linear,
-        };
-        let mut curves = Vec::new();
-        for (control, &(bone, place)) in sources.iter().enumerate() {
-            if frames.iter().any(|frame| frame[bone][place].abs() > STILL) {
-                curves.push(curve(control, &|frame| frames[frame][bone][place]));
-            }
-        }
-        if !clip.shape_weights.is_empty() {
-            for shape in 0..shape_names.len() {
-                curves.push(curve(joint_controls + shape, &|frame| clip.shape_weights[frame][shape]));
-            }
-        }
-        Clip { name: clip.name.clone(), duration: time(rows.saturating_sub(1)), curves }
+    let map = Arc::new(ControlMap::new(&specs, Some(skeleton), asset.shapes.as_ref()));
+    let rest_weights: Arc<[f32]> = asset.rest_weights.clone().into();
+    let clips = asset.clips.iter().map(|clip| Clip {
+        name: clip.name.clone(),
+        duration: clip.duration() as f32,
+        rate: Some(clip.rate),
+        curves: Vec::new(),
+        motion: Some(Motion {
+            keys: clip.clone(),
+            rest: rest.clone(),
+            rest_weights: rest_weights.clone(),
+            map: map.clone(),
+        }),
     });
     let clips = clips.collect();
 
@@ -110,41 +75,142 @@ pub fn asset_rig(name: &str, asset: &GltfAsset) -> Result<StackRig, RigError> {
     StackRig::new(name, asset.mesh.clone(), specs, parts)
 }
 
-/// Every frame of a clip as offsets from the rest pose, `[F][J][channel]`, in the units of controls.
-fn measure_clip(skeleton: &Skeleton, clip: &JointClip) -> Vec<Vec<[f32; 9]>> {
-    let mut previous = vec![Vec3::ZERO; skeleton.len()];
-    let frame = |pose: &understudy_core::JointPose| {
-        let bones = skeleton.bones().iter().zip(&pose.0).zip(&mut previous);
-        bones.map(|((bone, joint), previous)| measure_joint(&bone.rest, joint, previous)).collect()
-    };
-    clip.poses.iter().map(frame).collect()
+/// Where ranges are measured: every frame and halfway between, because a turn between two keys may lean
+/// further than either.
+fn moments(clip: &understudy_core::KeyedClip) -> impl Iterator<Item = f64> {
+    let step = 0.5 / f64::from(clip.rate);
+    (0..2 * clip.own_frames() - 1).map(move |half| half as f64 * step)
 }
 
-/// What joint channels must hold so that they turn `rest` into `joint`. Angles stay near `previous`
-/// (degrees), which is replaced: a turn beyond 180° goes on instead of jumping back.
-fn measure_joint(rest: &JointTransform, joint: &JointTransform, previous: &mut Vec3) -> [f32; 9] {
-    let turn = (rest.rotation.inverse() * joint.rotation).normalize();
-    let (z, y, x) = turn.to_euler(understudy_core::EulerRot::ZYX);
-    let near = |value: f32, previous: f32| value + 360.0 * ((previous - value) / 360.0).round();
-    let settle =
-        |x: f32, y: f32, z: f32| Vec3::new(near(x, previous.x), near(y, previous.y), near(z, previous.z));
-    let (x, y, z) = (x.to_degrees(), y.to_degrees(), z.to_degrees());
-    // Every rotation has two triples of angles; the nearer one continues the motion.
-    let (one, other) = (settle(x, y, z), settle(x + 180.0, 180.0 - y, z + 180.0));
-    let angles =
-        if one.distance_squared(*previous) <= other.distance_squared(*previous) { one } else { other };
-    *previous = angles;
-    let moved = joint.translation - rest.translation;
-    let ratio = |now: f32, rest: f32| if rest == 0.0 { 0.0 } else { now / rest - 1.0 };
-    let [sx, sy, sz] = std::array::from_fn(|axis| ratio(joint.scale[axis], rest.scale[axis]));
-    [angles.x, angles.y, angles.z, moved.x, moved.y, moved.z, sx, sy, sz]
+fn control(skeleton: &Skeleton, bone: usize, channel: Channel, (low, high): (f32, f32)) -> ControlSpec {
+    let bone = &skeleton.bones()[bone].name;
+    ControlSpec::joint(format!("{bone}.{}", channel.label()), bone, channel, low, high)
 }
 
-/// The range that values show, with rest in it and a tenth more; `None` when nothing moves.
-fn shown_range(values: impl Iterator<Item = f32>) -> Option<(f32, f32)> {
-    let (low, high) = values.fold((0.0f32, 0.0f32), |(low, high), v| (low.min(v), high.max(v)));
+/// The rotations of every joint of a skin.
+fn free_joints(asset: &GltfAsset) -> Vec<ControlSpec> {
+    let rotations = &Channel::ALL[..3];
+    let joints =
+        asset.joints.iter().flat_map(|joint| rotations.iter().map(move |channel| (*joint, *channel)));
+    joints.map(|(j, channel)| control(&asset.skeleton, j, channel, (-FREE_ROTATION, FREE_ROTATION))).collect()
+}
+
+/// The channels that clips move.
+fn shown_joints(asset: &GltfAsset, rest: &JointPose) -> Vec<ControlSpec> {
+    let skeleton = &asset.skeleton;
+    let mut shown = vec![Shown::default(); skeleton.len()];
+    for clip in &asset.clips {
+        let mut moved: Vec<usize> = clip.bones.iter().map(|track| track.bone).collect();
+        moved.sort_unstable();
+        moved.dedup();
+        for time in moments(clip) {
+            let pose = clip.pose_at(time, rest);
+            for &bone in &moved {
+                let (from, to) = (&rest.0[bone], &pose.0[bone]);
+                let angle = turn_between(from, to).w.abs().min(1.0).acos() * 2.0;
+                shown[bone].largest_turn = shown[bone].largest_turn.max(angle.to_degrees() as f32);
+                let values = joint_channels(from, to);
+                shown[bone].channels.iter_mut().zip(values).for_each(|(list, value)| list.push(value));
+            }
+        }
+    }
+    let (low, high) = asset.mesh.bounds();
+    let noise = NOISE * low.distance(high);
+    let reach = reaches(asset);
+    let mut specs = Vec::new();
+    for (bone, Shown { channels, mut largest_turn }) in shown.into_iter().enumerate() {
+        // Lying down and somersaults are turns of the whole figure: they show nothing of how it bends, and
+        // drawn at random, bone by bone, they would stand it on its head.
+        if 2 * reach[bone].carried > asset.mesh.vertex_count() {
+            largest_turn = largest_turn.min(FREE_ROTATION);
+        }
+        for (channel, mut values) in Channel::ALL.into_iter().zip(channels) {
+            let most = values.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            let (effect, range) = match channel as usize {
+                0..3 => (most.to_radians() * reach[bone].turned, angle_range(&mut values, largest_turn)),
+                3..6 => (most * reach[bone].moved, shown_range(&values)),
+                _ => (most * reach[bone].turned, shown_range(&values)),
+            };
+            if effect > noise {
+                specs.push(control(skeleton, bone, channel, range));
+            }
+        }
+    }
+    specs
+}
+
+/// What clips show of a bone.
+#[derive(Clone, Default)]
+struct Shown {
+    /// All values of every channel.
+    channels: [Vec<f32>; 9],
+    /// The largest angle between the bone and its rest, degrees.
+    largest_turn: f32,
+}
+
+/// What a bone does to vertices, its own and those of the bones below it: nothing where there are none.
+#[derive(Clone, Default)]
+struct Reach {
+    /// How far a vertex moves when the bone moves by 1 in its parent's frame.
+    moved: f32,
+    /// How far a vertex moves at most when the bone turns by one radian.
+    turned: f32,
+    /// Vertices that move with the bone.
+    carried: usize,
+}
+
+fn reaches(asset: &GltfAsset) -> Vec<Reach> {
+    let (skeleton, vertices) = (&asset.skeleton, asset.rest_vertices());
+    let rest = skeleton.rest_global();
+    let mut reaches = vec![Reach::default(); skeleton.len()];
+    let mut last = vec![usize::MAX; skeleton.len()];
+    for (vertex, position) in vertices.iter().enumerate() {
+        for (bone, weight) in asset.skin.row(vertex) {
+            let mut above = Some(bone).filter(|_| weight > 0.0);
+            // Another influence of the vertex may have gone up here already.
+            while let Some(bone) = above.filter(|bone| last[*bone] != vertex) {
+                last[bone] = vertex;
+                reaches[bone].carried += 1;
+                let distance = position.distance(rest[bone].translation.into());
+                reaches[bone].turned = reaches[bone].turned.max(distance);
+                above = skeleton.bones()[bone].parent;
+            }
+        }
+    }
+    for (bone, reach) in reaches.iter_mut().enumerate().filter(|(_, reach)| reach.carried > 0) {
+        let parent = skeleton.bones()[bone].parent.map(|parent| rest[parent].matrix3);
+        reach.moved = parent.map_or(1.0, |m| (0..3).map(|axis| m.col(axis).length()).fold(0.0, f32::max));
+    }
+    reaches
+}
+
+/// The range of a rotation about one axis, degrees: the shortest arc that holds rest and every angle that
+/// clips show, and a tenth more; but never further from rest than the bone as a whole ever turns. Angles
+/// have no history here, so that a bone that goes round twice has the range of one turn, and where two axes
+/// meet (a turn of 90° about y) their angles, which may be anything there, widen no range. Random poses
+/// are therefore no wilder than what some clip does with that bone, and bones that carry most of the figure
+/// stay within 45°, so that it stays upright; poses of clips may leave the range.
+fn angle_range(angles: &mut Vec<f32>, largest_turn: f32) -> (f32, f32) {
+    angles.push(0.0);
+    angles.iter_mut().for_each(|angle| *angle = angle.rem_euclid(360.0));
+    angles.sort_by(f32::total_cmp);
+    let after = |place: usize| angles.get(place + 1).copied().unwrap_or(360.0);
+    let gap = |place: usize| after(place) - angles[place];
+    let widest = (0..angles.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b))).unwrap_or(0);
+    let (mut low, mut high) = (after(widest) - 360.0, angles[widest]);
+    if gap(widest) < FULL_TURN_GAP {
+        (low, high) = (-180.0, 180.0);
+    }
     let more = (high - low) * 0.1;
-    (high - low > STILL).then_some((low - more, high + more))
+    let limit = (largest_turn * 1.1).min(180.0);
+    ((low - more).max(-limit), (high + more).min(limit))
+}
+
+/// The range that values show, with rest in it and a tenth more.
+fn shown_range(values: &[f32]) -> (f32, f32) {
+    let (low, high) = values.iter().fold((0.0f32, 0.0f32), |(low, high), v| (low.min(*v), high.max(*v)));
+    let more = (high - low) * 0.1;
+    (low - more, high + more)
 }
 
 /// Files hold linear light; pictures want sRGB.
@@ -159,67 +225,18 @@ fn to_srgb(linear: Vec3) -> Vec3 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use understudy_core::{Controls, Quat};
-    use understudy_rigs::{Rig, RigPose};
-    use understudy_testkit::shared_data;
 
     #[test]
-    fn measured_channels_give_the_joint_back() {
-        use understudy_rigs::JointChange;
-        let rest = JointTransform {
-            rotation: Quat::from_rotation_y(0.4) * Quat::from_rotation_x(-1.0),
-            translation: Vec3::new(1.0, 2.0, 3.0),
-            scale: Vec3::new(1.0, 2.0, 0.5),
-        };
-        let mut previous = Vec3::ZERO;
-        let mut last = Vec3::ZERO;
-        for step in 0..80 {
-            let angle = step as f32 * 0.1;
-            let joint = JointTransform {
-                rotation: rest.rotation * Quat::from_axis_angle(Vec3::new(0.2, 0.5, 1.0).normalize(), angle),
-                translation: Vec3::new(-4.0, 2.5, angle),
-                scale: Vec3::new(1.5, 1.0, 0.5),
-            };
-            let values = measure_joint(&rest, &joint, &mut previous);
-            let mut change = JointChange::default();
-            CHANNELS.iter().zip(values).for_each(|((channel, _), value)| change.set(*channel, value));
-            let mut again = rest;
-            change.apply(&mut again);
-            assert!(again.rotation.angle_between(joint.rotation) < 2e-3, "{angle}");
-            assert!(again.translation.distance(joint.translation) < 1e-5);
-            assert!(again.scale.distance(joint.scale) < 1e-5);
-            // Two whole turns without a jump.
-            assert!(previous.distance(last) < 40.0, "{last} to {previous}");
-            last = previous;
-        }
-    }
-
-    #[test]
-    fn real_files_move_as_they_say() {
-        let Some(data) = shared_data() else { return };
-        for file in [
-            "gltf/Fox/Fox.glb",
-            "gltf/RobotExpressive.glb",
-            "kaykit/Knight.glb",
-            "gltf/MorphStressTest/MorphStressTest.glb",
-        ] {
-            let asset = understudy_io::gltf::read(&data.join(file)).expect("a good file");
-            let rig = asset_rig("test", &asset).expect("a good rig");
-            // A channel that stays within a thousandth of a degree counts as still: 2e-5 of a lever.
-            let (low, high) = asset.mesh.bounds();
-            let tolerance = 3e-5 * low.distance(high).max(asset.rest_vertices()[0].length());
-            let mut pose = RigPose::default();
-            for (clip, own) in asset.clips.iter().zip(rig.clips()).take(12) {
-                let sampled = own.sample(rig.specs(), clip.rate).expect("in range");
-                for frame in (0..sampled.frames.len()).step_by(7) {
-                    let controls: &Controls = &sampled.frames[frame];
-                    rig.evaluate(controls, &mut pose).expect("finite");
-                    let truth = asset.evaluate(clip, frame);
-                    let worst =
-                        truth.iter().zip(&pose.vertices).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
-                    assert!(worst < tolerance, "{file}, '{}', frame {frame}: {worst} cm", clip.name);
-                }
-            }
-        }
+    fn ranges_are_arcs_and_not_unwrapped_curves() {
+        let range = |angles: &[f32], turn| angle_range(&mut angles.to_vec(), turn);
+        let near = |(a, b): (f32, f32), (c, d): (f32, f32)| (a - c).abs() < 1e-3 && (b - d).abs() < 1e-3;
+        assert!(near(range(&[-20.0, 5.0, 30.0], 30.0), (-25.0, 33.0)));
+        // Across the seam at ±180° the arc goes on.
+        assert!(near(range(&[60.0, 120.0, 170.0, -170.0], 180.0), (-19.0, 180.0)));
+        // All the way round.
+        let spin: Vec<f32> = (0..36).map(|step| step as f32 * 10.0 - 170.0).collect();
+        assert_eq!(range(&spin, 180.0), (-180.0, 180.0));
+        // Where two axes meet, angles mean nothing by themselves.
+        assert!(near(range(&[-150.0, 0.0, 150.0], 92.0), (-101.2, 101.2)));
     }
 }

@@ -41,7 +41,7 @@ pub struct ExportGlbConfig {
     /// Clips of the rig by name, or datasets that were recorded from clips; all clips of the rig when empty.
     pub clips: Vec<String>,
     /// Frames a second at which the rig's clips are read; a dataset has its own.
-    pub rate: f32,
+    pub rate: Option<f32>,
     /// Threads; the file does not depend on it.
     pub threads: usize,
 }
@@ -53,7 +53,7 @@ impl Default for ExportGlbConfig {
             output: PathBuf::new(),
             train: None,
             clips: Vec::new(),
-            rate: 30.0,
+            rate: None,
             threads: threads::available(),
         }
     }
@@ -121,11 +121,8 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
     let clips = config.clips.iter().map(Path::new);
     let inputs = std::iter::once(config.twin.as_path()).chain(config.train.as_deref()).chain(clips);
     check_file(&config.output, &inputs.collect::<Vec<_>>())?;
-    if !(config.rate.is_finite() && config.rate > 0.0) {
-        return Err(JobError::setting(
-            "rate",
-            format!("{} frames per second; more than 0 is wanted", config.rate),
-        ));
+    if let Some(rate) = config.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(JobError::setting("rate", format!("{rate} frames per second; more than 0 is wanted")));
     }
     let pool = threads::pool(config.threads)?;
     let twin = open_body_twin(&config.twin)?;
@@ -283,10 +280,10 @@ fn takes(
         })?;
         let known = rig.clips().iter().map(|clip| clip.name.as_str());
         let clip = rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(rig.name(), name, known))?;
-        let sampled =
-            clip.sample(rig.specs(), config.rate).map_err(|error| JobError::setting("rate", error))?;
+        let rate = config.rate.unwrap_or_else(|| clip.own_rate());
+        let sampled = clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))?;
         let (bones, vertices) = evaluate(rig, &sampled.frames)?;
-        takes.push(Take { name: name.clone(), rate: config.rate, bones, vertices });
+        takes.push(Take { name: name.clone(), rate, bones, vertices });
     }
     Ok(takes)
 }
@@ -300,16 +297,20 @@ fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Tak
         header.settings.get(key).map(|text| text.split(", ").map(str::to_owned).collect()).unwrap_or_default()
     };
     let frames: Vec<usize> = list("clip_frames").iter().filter_map(|text| text.parse().ok()).collect();
-    let rate = header.settings.get("rate").and_then(|text| text.parse::<f32>().ok());
-    let (names, rate) = (list("clips"), rate.filter(|rate| rate.is_finite() && *rate > 0.0));
-    let (Some(rate), true) = (rate, header.method == "clips" && names.len() == frames.len()) else {
+    let names = list("clips");
+    let mut rates: Vec<f32> = list("rate").iter().filter_map(|text| text.parse().ok()).collect();
+    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
+    if let [rate] = rates[..] {
+        rates.resize(names.len(), rate);
+    }
+    if header.method != "clips" || names.len() != frames.len() || names.len() != rates.len() {
         let problem = format!("holds no clip: its poses were found by the method '{}'", header.method);
         return Err(JobError::unusable(folder, problem));
     };
     let poses = loaded.poses();
     let mut takes = Vec::new();
     let mut start = 0;
-    for (name, count) in names.into_iter().zip(frames) {
+    for ((name, count), rate) in names.into_iter().zip(frames).zip(rates) {
         // A dataset may hold fewer poses than its clips have frames.
         let range = start..(start + count).min(poses.len());
         start += count;

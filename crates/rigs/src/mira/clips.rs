@@ -23,7 +23,7 @@ fn clip(name: &str, duration: f32, curves: &[Keys]) -> Clip {
             None => out.push(Curve::smooth(*control, keys)),
         }
     }
-    Clip { name: name.into(), duration, curves: out }
+    Clip::new(name, duration, out)
 }
 
 /// The seven clips: talk, smile, grumpy, surprise, roar, blink, idle.

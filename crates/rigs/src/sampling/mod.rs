@@ -92,8 +92,8 @@ pub struct SamplingConfig {
     pub clips: Vec<String>,
     /// Leave these clips out.
     pub exclude: Vec<String>,
-    /// Frames a second at which clips are read.
-    pub rate: f32,
+    /// Frames per second at which clips are read; `None` for each clip's own.
+    pub rate: Option<f32>,
     /// Smallest noise factor.
     pub noise_low: f32,
     /// Largest noise factor.
@@ -119,7 +119,7 @@ impl Default for SamplingConfig {
             seed: 1,
             clips: Vec::new(),
             exclude: Vec::new(),
-            rate: 30.0,
+            rate: None,
             noise_low: 0.25,
             noise_high: 3.0,
             mix: 0.5,
@@ -157,7 +157,8 @@ impl SamplingConfig {
             }
         }
         let bad = |what, value, want| Err(SamplingError::BadNumber { what, value, want });
-        for (what, value) in [("frame rate", self.rate), ("smallest noise factor", self.noise_low)] {
+        let rate = self.rate.unwrap_or(Clip::RATE);
+        for (what, value) in [("frame rate", rate), ("smallest noise factor", self.noise_low)] {
             if !(value.is_finite() && value > 0.0) {
                 return bad(what, value, "more than 0");
             }
@@ -188,7 +189,7 @@ impl SamplingConfig {
                 let asked = |clip: &&Clip| self.clips.is_empty() || self.clips.contains(&clip.name);
                 let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
                 for clip in clips.iter().filter(asked).filter(kept) {
-                    let mut frames = clip.sample(specs, self.rate)?;
+                    let mut frames = clip.sample(specs, self.rate.unwrap_or_else(|| clip.own_rate()))?;
                     let mut index = 0;
                     frames.frames.retain(|_| {
                         index += 1;
@@ -340,10 +341,8 @@ mod tests {
     }
 
     fn clips() -> Vec<Clip> {
-        let clip = |name: &str, control: &str, end: f32| Clip {
-            name: name.into(),
-            duration: 1.0,
-            curves: vec![Curve::smooth(control, &[(0.0, 0.0), (1.0, end)])],
+        let clip = |name: &str, control: &str, end: f32| {
+            Clip::new(name, 1.0, vec![Curve::smooth(control, &[(0.0, 0.0), (1.0, end)])])
         };
         vec![clip("rise", "a", 20.0), clip("blink", "b", 0.3), clip("turn", "c", -1.0)]
     }
@@ -500,7 +499,7 @@ mod tests {
         assert_eq!(none, Err(SamplingError::NoClips { known }));
         let unused = build(SamplingConfig { clips: vec!["turn".into()], ..config(Method::Uniform) });
         assert_eq!(unused, Err(SamplingError::ClipsUnused { method: Method::Uniform }));
-        let rate = build(SamplingConfig { rate: f32::NAN, ..config(Method::Clips) });
+        let rate = build(SamplingConfig { rate: Some(f32::NAN), ..config(Method::Clips) });
         assert!(matches!(rate, Err(SamplingError::BadNumber { what: "frame rate", .. })));
         let noise = build(SamplingConfig { noise_high: 0.1, ..config(Method::Noise) });
         assert!(matches!(noise, Err(SamplingError::BadNumber { what: "largest noise factor", .. })));

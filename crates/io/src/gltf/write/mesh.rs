@@ -121,11 +121,7 @@ impl StoredMesh {
         }
         let indices = packer.indices(&self.triangles, self.original.len());
         let (targets, target_names, correctives) = self.morph_targets(scene, packer);
-        let rest = match scene.rest_weights {
-            [] => vec![0.0; scene.shape_count()],
-            weights => weights.to_vec(),
-        };
-        let rest = scene.target_weights(&rest);
+        let rest = scene.target_weights(&scene.rest_shape_weights());
         let notes = Notes { segments: mesh.segments().names.clone(), faces: face_runs(scene), correctives };
         let material = root.push(material(scene));
         let primitive = Primitive {

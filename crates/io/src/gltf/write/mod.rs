@@ -58,6 +58,10 @@ pub fn to_glb_bytes(scene: &GltfScene<'_>) -> Result<Vec<u8>, SceneError> {
         let name = names.take(&clip.name);
         root.animations.extend(animation::clip_animation(scene, clip, name, mesh_node, &mut packer)?);
     }
+    for clip in scene.keyed_clips {
+        let name = names.take(&clip.name);
+        root.animations.extend(animation::keyed_animation(scene, clip, name, mesh_node, &mut packer));
+    }
     let main = root.push(json::Scene { nodes: scene_nodes, name: None, extensions: None, extras: None });
     root.scene = Some(main);
     packer.finish(root)

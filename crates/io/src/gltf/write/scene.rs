@@ -1,7 +1,9 @@
 //! What can be written, and the one place where it is checked.
 
 use thiserror::Error;
-use understudy_core::{BlendshapeRig, JointClip, Mesh, Skeleton, SkinWeights, Vec3};
+use understudy_core::{
+    BlendshapeRig, JointClip, JointProperty, KeyedClip, Mesh, Skeleton, SkinWeights, Vec3,
+};
 
 /// What keeps a scene from becoming a glTF file.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -55,8 +57,10 @@ pub struct GltfScene<'a> {
     pub shapes: Option<&'a BlendshapeRig>,
     /// One a shape, shown when nothing is animated; empty for zeros.
     pub rest_weights: &'a [f32],
-    /// Animation of the skin's bones, of the shapes, or of both.
+    /// Animation of the skin's bones, of the shapes, or of both, frame by frame.
     pub clips: &'a [JointClip],
+    /// The same as keys, which are written as they are; after the others.
+    pub keyed_clips: &'a [KeyedClip],
     /// Linear RGB a vertex, each from 0 to 1.
     pub colours: Option<&'a [Vec3]>,
 }
@@ -67,7 +71,16 @@ impl<'a> GltfScene<'a> {
 
     /// A mesh alone; the rest is set field by field.
     pub fn new(name: &'a str, mesh: &'a Mesh) -> Self {
-        Self { name, mesh, skin: None, shapes: None, rest_weights: &[], clips: &[], colours: None }
+        Self {
+            name,
+            mesh,
+            skin: None,
+            shapes: None,
+            rest_weights: &[],
+            clips: &[],
+            keyed_clips: &[],
+            colours: None,
+        }
     }
 
     /// Number of bones, 0 without a skin.
@@ -78,6 +91,14 @@ impl<'a> GltfScene<'a> {
     /// Number of shapes without correctives, 0 without a rig.
     pub(super) fn shape_count(&self) -> usize {
         self.shapes.map_or(0, |shapes| shapes.shapes().len())
+    }
+
+    /// One weight per shape at rest.
+    pub(super) fn rest_shape_weights(&self) -> Vec<f32> {
+        match self.rest_weights {
+            [] => vec![0.0; self.shape_count()],
+            weights => weights.to_vec(),
+        }
     }
 
     /// Weights of all morph targets: the shapes' own, then the products of the correctives.
@@ -122,7 +143,31 @@ impl<'a> GltfScene<'a> {
                 return Err(SceneError::Number { what: "vertex colours".into(), problem });
             }
         }
-        self.clips.iter().try_for_each(|clip| self.check_clip(clip))
+        self.clips.iter().try_for_each(|clip| self.check_clip(clip))?;
+        self.keyed_clips.iter().try_for_each(|clip| self.check_keys(clip))
+    }
+
+    fn check_keys(&self, clip: &KeyedClip) -> Result<(), SceneError> {
+        let what = |part: &str| format!("clip '{}': {part}", clip.name);
+        if !(clip.rate.is_finite() && clip.rate > 0.0) {
+            return Err(SceneError::Number { what: what("frame rate"), problem: clip.rate.to_string() });
+        }
+        for bone in &clip.bones {
+            let width = if bone.property == JointProperty::Rotation { 4 } else { 3 };
+            same(&what("numbers per key"), bone.track.width(), width)?;
+            if bone.bone >= self.bone_count() {
+                let (got, most) = (bone.bone, self.bone_count());
+                return Err(SceneError::Count { what: what("bone"), got, want: most });
+            }
+        }
+        for weights in &clip.weights {
+            same(&what("weights per key"), weights.track.width(), weights.shapes.len())?;
+            if let Some(shape) = weights.shapes.iter().flatten().find(|shape| **shape >= self.shape_count()) {
+                let (got, want) = (*shape, self.shape_count());
+                return Err(SceneError::Count { what: what("shape"), got, want });
+            }
+        }
+        Ok(())
     }
 
     fn check_clip(&self, clip: &JointClip) -> Result<(), SceneError> {

@@ -167,18 +167,14 @@ pub(super) fn clips(controls: &[BodyControl], specs: &ControlSpecs) -> Vec<Clip>
         walk.add(gait.control, &cycles(&gait.keys, 0));
     }
     walk.stand();
-    let mut clips = vec![Clip {
-        name: "walk".into(),
-        duration: STEP_SECONDS * CYCLES as f32,
-        curves: walk.writer.curves,
-    }];
+    let mut clips = vec![Clip::new("walk", STEP_SECONDS * CYCLES as f32, walk.writer.curves)];
     for (name, duration, keys) in [("reach", 3.2, REACH), ("kick", 2.6, KICK)] {
         let mut score = score();
         for (control, keys) in keys {
             score.add(control, keys);
         }
         score.stand();
-        clips.push(Clip { name: name.into(), duration, curves: score.writer.curves });
+        clips.push(Clip::new(name, duration, score.writer.curves));
     }
     clips.retain(|clip| !clip.curves.is_empty());
     clips

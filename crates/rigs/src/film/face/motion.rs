@@ -227,7 +227,7 @@ pub(super) fn clips(specs: &ControlSpecs) -> Vec<Clip> {
                 writer.key(&name, 1.0, keys);
             }
         }
-        Clip { name: name.into(), duration, curves: writer.curves }
+        Clip::new(name, duration, writer.curves)
     };
     SCORES.map(clip).into_iter().filter(|clip| !clip.curves.is_empty()).collect()
 }

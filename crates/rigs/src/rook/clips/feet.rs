@@ -172,7 +172,7 @@ impl<'a> Ground<'a> {
             legs.extend(names.zip(&keys).map(|(name, keys)| Curve::smooth(name.replace('S', suffix), keys)));
         }
         curves.extend(legs);
-        Clip { name: name.into(), duration, curves }
+        Clip::new(name, duration, curves)
     }
 }
 
