@@ -83,7 +83,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         exclude: arguments.exclude,
         hold_out: arguments.hold_out.unwrap_or(0.0),
         held_out: arguments.held_out,
-        rate: arguments.rate.unwrap_or(defaults.rate),
+        rate: arguments.rate,
         mix: arguments.mix.unwrap_or(defaults.mix),
         stray: arguments.stray.unwrap_or(defaults.stray),
         threads: arguments.threads.unwrap_or(defaults.threads),

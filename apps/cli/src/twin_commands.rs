@@ -229,7 +229,7 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
                 clips: arguments.clips,
                 ..ExportGlbConfig::default()
             };
-            config.rate = arguments.rate.unwrap_or(config.rate);
+            config.rate = arguments.rate;
             config.threads = arguments.threads.unwrap_or(config.threads);
             Some(watched(|progress| export_glb(&config, progress))?)
         }

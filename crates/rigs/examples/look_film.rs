@@ -216,8 +216,8 @@ fn poses(
 /// Eight moments of a clip.
 fn frames(rig: &StackRig, clip: &str, yaw: f32, size: (usize, usize)) -> Result<Picture, Box<dyn Error>> {
     let clip = rig.find_clip(clip).ok_or("no such clip")?;
-    let sampled = clip.sample(rig.specs(), 24.0)?;
-    let moments = (0..8).map(|i| evaluate(rig, &sampled.at(clip.duration * i as f32 / 7.0)));
+    let moments = clip.at((0..8).map(|i| f64::from(clip.duration) * f64::from(i) / 7.0), rig.specs())?;
+    let moments = moments.iter().map(|controls| evaluate(rig, controls));
     let moments = moments.collect::<Result<Vec<_>, _>>()?;
     let all: Vec<Vec3> = moments.iter().flatten().copied().collect();
     let camera = Camera::framing_points(&all, yaw, 8.0, size.0 as f32 / size.1 as f32);
