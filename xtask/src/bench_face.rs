@@ -15,7 +15,7 @@ const STEPS: [&str; 7] = ["data", "learn", "dense", "eval", "bench", "transfer",
 const UNSEEN: &str = "roar";
 /// Clips whose other frames were trained on: for lips and lids.
 const SEEN: [&str; 2] = ["blink", "talk"];
-/// Bones, and the error that the reference results in the same folder leave.
+/// Bones, and the error that the reference results in the same folder leave (eight influences).
 const REFERENCE: [(&str, f64); 3] = [("5", 0.0267), ("10", 0.0155), ("20", 0.0099)];
 
 /// What the words ask for.
@@ -130,12 +130,25 @@ fn decomposition() -> Result<()> {
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder).context("cannot make target/bench")?;
     let sample = sample.display().to_string();
-    println!("bones   RMSE     reference  times  iterations  seconds  same bytes on one thread");
-    for (bones, reference) in REFERENCE {
+    println!(
+        "bones  influences   RMSE     reference  times  played with four  iterations  seconds  same bytes on one thread"
+    );
+    for ((bones, reference), influences) in REFERENCE.into_iter().flat_map(|row| [(row, "4"), (row, "8")]) {
         let fit = |threads: &[&str]| -> Result<(serde_json::Value, Vec<u8>)> {
-            let output = folder.join(format!("bone-{bones}{}.glb", threads.join("")));
+            let output = folder.join(format!("bone-{bones}-{influences}{}.glb", threads.join("")));
             let file = output.display().to_string();
-            let words = ["learn", "lbs", &sample, "-o", &file, "--bones", bones, "--json"];
+            let words = [
+                "learn",
+                "lbs",
+                &sample,
+                "-o",
+                &file,
+                "--bones",
+                bones,
+                "--influences",
+                influences,
+                "--json",
+            ];
             let report = serde_json::from_str(&answer(&[&words[..], threads].concat())?)?;
             Ok((report, fs::read(&output).with_context(|| format!("cannot read {file}"))?))
         };
@@ -144,8 +157,9 @@ fn decomposition() -> Result<()> {
         let number = |key: &str| report[key].as_f64().with_context(|| format!("no '{key}' in the report"));
         let error = number("rmse_cm")?;
         println!(
-            "{bones:>5}   {error:.4}   {reference:.4}     {:.2}   {:>10}  {:>7.1}  {}",
+            "{bones:>5}  {influences:>10}   {error:.4}   {reference:.4}     {:.2}   {:>16.4}  {:>10}  {:>7.1}  {}",
             error / reference,
+            report["four_influences_rmse_cm"].as_f64().unwrap_or(error),
             number("iterations")?,
             number("seconds")?,
             if first == second { "yes" } else { "NO" }

@@ -7,7 +7,7 @@ use crate::output::{self, bytes, count, table, thousands};
 use crate::pace::duration_text;
 use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments};
-use crate::twin_commands::half_weights;
+use crate::twin_commands::{controls_text, half_weights};
 use anyhow::Result;
 use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
@@ -235,7 +235,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
     }
     format!(
         "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
-         {:.3} ms · rig itself {} ms · {} of the multiply-add peak\n16-bit weights {} · onnxruntime's vertices \
+         {:.3} ms · rig itself {} ms\n16-bit weights {} · onnxruntime's vertices \
          differ by {} mm{training}",
         report.rig,
         thousands(report.vertices as u64),
@@ -247,7 +247,6 @@ fn bench_text(report: &BenchFaceReport) -> String {
         report.coarse_ms,
         report.normals_ms,
         shown(report.rig_ms),
-        report.peak_share.map_or_else(|| "-".into(), |share| format!("{:.0} %", share * 100.0)),
         half_weights(report.half_error_mm),
         report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
     )
@@ -265,10 +264,10 @@ pub fn run_export_face(json: bool, arguments: ExportArguments) -> Result<()> {
     let report = export_face_onnx(&ExportConfig { twin: arguments.twin, output })?;
     output::print(json, &report, |report| {
         format!(
-            "{}: {} · input controls [{}], output vertices {:?}",
+            "{}: {}{}\noutput vertices {:?}, cm",
             report.output.display(),
             bytes(report.bytes as u64),
-            report.controls.len(),
+            controls_text(&report.controls),
             report.vertices
         )
     })

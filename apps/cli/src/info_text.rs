@@ -2,7 +2,7 @@
 
 use crate::output::{bytes, count, table, thousands};
 use understudy_jobs::info::{
-    ClipFacts, InfoReport, MeshFacts, NetworkFacts, ShapeFacts, SkeletonFacts, TwinFacts,
+    ClipFacts, InfoReport, MeshFacts, NetworkFacts, OnnxFacts, ShapeFacts, SkeletonFacts, TwinFacts,
 };
 
 /// A line a fact, then tables of clips, controls and segments.
@@ -22,6 +22,7 @@ pub fn describe(report: &InfoReport) -> String {
         format!("  {poses} of {} by {}, seed {}, in {chunks}, {state}", data.rig, data.method, data.seed)
     }));
     lines.extend(report.twin.as_ref().map(twin));
+    lines.extend(report.onnx.iter().flat_map(onnx));
     lines.extend(report.mesh.iter().flat_map(mesh));
     lines.extend(report.skeleton.iter().map(skeleton));
     lines.extend(report.shapes.iter().map(shapes));
@@ -49,6 +50,25 @@ pub fn describe(report: &InfoReport) -> String {
         lines.push(format!("\n{}", table(&["array", "element", "shape"], &rows)));
     }
     lines.join("\n")
+}
+
+fn onnx(facts: &OnnxFacts) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  by {}, {} of operator set {}",
+        if facts.producer.is_empty() { "an unnamed program" } else { &facts.producer },
+        count(facts.nodes, "operator"),
+        facts.operator_set
+    )];
+    for (kind, ports) in [("input", &facts.inputs), ("output", &facts.outputs)] {
+        lines.extend(ports.iter().map(|(name, shape)| format!("  {kind} {name} [{}]", shape.join(", "))));
+    }
+    for (kind, names) in [("bones", &facts.bones), ("controls", &facts.controls)] {
+        if !names.is_empty() {
+            lines.push(format!("  {kind}, in order: {}", names.join(", ")));
+        }
+    }
+    lines.extend(facts.metadata.iter().map(|(key, value)| format!("  {key}: {value}")));
+    lines
 }
 
 fn twin(facts: &TwinFacts) -> String {

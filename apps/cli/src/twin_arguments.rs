@@ -28,7 +28,7 @@ A run that was interrupted goes on where it stopped when the same command is giv
     /// A plain skin with bones of its own, from any animation of a mesh: a GLB for every engine.
     #[command(after_help = "Examples:
   understudy learn lbs data/mira -o mira.glb --bones 32
-  understudy learn lbs cloth.npz -o cloth.glb --bones 20 --influences 4
+  understudy learn lbs cloth.npz -o cloth.glb --bones 20 --influences 8
   understudy learn lbs frames/*.obj -o hero.glb --rate 24
 
 Method: docs/methods/skinning-decomposition.md")]
@@ -118,9 +118,10 @@ pub struct EvalArguments {
     /// The dataset that it was trained on: fits the baselines to it and weighs them too.
     #[arg(long, value_name = "DIR")]
     pub train: Option<PathBuf>,
-    /// Fit this baseline only; can be given again [default: rigid, lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50,
-    /// wpsd100].
-    #[arg(long = "baseline", value_name = "NAME", requires = "train")]
+    /// Baselines to fit: names with commas between, or all. Bodies: rigid, lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50,
+    /// wpsd100 [default: rigid, lbs4, rr2, wpsd10]; faces: lbs and a number of bones [default: lbs32]. Fits are kept
+    /// beside the training set.
+    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "train")]
     pub baselines: Vec<String>,
     /// Weigh another face twin of the same mesh beside it, under this name; can be given again.
     #[arg(long, value_name = "NAME=FILE.twin", value_parser = parse_against)]

@@ -12,7 +12,7 @@ use crate::twin_arguments::{
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
-use understudy_jobs::twin::eval::{BASELINES, EvalConfig, EvalReport, MethodFigures, eval};
+use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
 use understudy_jobs::twin::learn::{Base, InputFrame, LearnBodyConfig, learn_body};
@@ -116,11 +116,20 @@ fn eval_text(report: &EvalReport) -> String {
             format!("{:.2}", m.bytes as f64 / 1e6),
         ]
     };
-    let order = || std::iter::once("twin").chain(BASELINES);
     let mut text = String::new();
     for (set, methods) in &report.sets {
-        let rows: Vec<Vec<String>> = order().filter_map(|n| methods.get(n).map(|m| row(n, m))).collect();
+        let rows: Vec<Vec<String>> =
+            report.order.iter().filter_map(|n| methods.get(n).map(|m| row(n, m))).collect();
         text += &format!("{set}\n{}\n\n", table(&head, &rows));
+    }
+    if let Some(all) = report.training_poses.filter(|_| !report.fits.is_empty()) {
+        let fit = |name: &String| {
+            let fit = report.fits.get(name)?;
+            let how = if fit.kept { "kept from before".into() } else { format!("{:.1} s", fit.seconds) };
+            Some(format!("{name} to {} ({how})", fit.poses))
+        };
+        let fits: Vec<String> = report.order.iter().filter_map(fit).collect();
+        text += &format!("fitted, of {} training poses: {}\n", thousands(all as u64), fits.join(", "));
     }
     let seams = report.seams;
     text += &format!(
@@ -245,18 +254,17 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
 }
 
 fn onnx_text(report: &ExportReport) -> String {
-    format!(
-        "{}: {} · input bones {:?}{}, output vertices {:?}",
-        report.output.display(),
-        bytes(report.bytes as u64),
-        report.bones,
-        if report.controls.is_empty() {
-            String::new()
-        } else {
-            format!(", controls [{}]", report.controls.len())
-        },
-        report.vertices
-    )
+    let mut text = format!("{}: {}", report.output.display(), bytes(report.bytes as u64));
+    text += &format!("\ninput bones [{}, 3, 4], in order: {}", report.bones.len(), report.bones.join(", "));
+    if !report.controls.is_empty() {
+        text += &controls_text(&report.controls);
+    }
+    text + &format!("\noutput vertices {:?}, cm", report.vertices)
+}
+
+/// The input `controls` of an ONNX graph.
+pub fn controls_text(names: &[String]) -> String {
+    format!("\ninput controls [{}], in order: {}", names.len(), names.join(", "))
 }
 
 fn glb_text(report: &ExportGlbReport) -> String {

@@ -41,13 +41,17 @@ fn has(value: &serde_json::Value, keys: &[&str]) {
 fn reports_have_the_keys_that_scripts_read() {
     let tiny = Tiny::new();
     let twin = text(&tiny.twin);
-    let weighed = json(&["eval", twin, text(&tiny.test), "--train", text(&tiny.train), "--baseline", "lbs4"]);
+    let weighed =
+        json(&["eval", twin, text(&tiny.test), "--train", text(&tiny.train), "--baselines", "lbs4"]);
     for method in ["twin", "lbs4"] {
         has(&weighed["methods"][method], &["mean_cm", "p95_cm", "max_cm", "ee", "ms", "bytes"]);
     }
     has(&weighed["seams"], &["border_cm", "inside_cm", "ratio"]);
     let timed = json(&["bench", twin, "--rounds", "1"]);
     has(&timed, &["rig_ms", "bandwidth_gb_s", "bandwidth_share", "crowd_network_share"]);
+    for share in ["bandwidth_share", "crowd_peak_share", "crowd_network_share", "crowd_whole_share"] {
+        assert!(timed[share].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0), "{share} of {timed}");
+    }
     for contest in
         [&timed["threads"]["1"], &timed["threads"]["2"], &timed["batch"]["16"], &timed["batch"]["256"]]
     {
@@ -55,7 +59,15 @@ fn reports_have_the_keys_that_scripts_read() {
         assert!(contest["understudy_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{contest}");
     }
     let (onnx, glb) = (tiny.path("tiny.onnx"), tiny.path("tiny.glb"));
-    succeed(&["export", twin, "--onnx", text(&onnx)]);
+    let said = succeed(&["export", twin, "--onnx", text(&onnx)]);
+    let model = json(&["info", text(&onnx)]);
+    let bones: Vec<&str> =
+        model["onnx"]["bones"].as_array().expect("a list").iter().filter_map(|b| b.as_str()).collect();
+    let recorded = json(&["export", twin, "--onnx", text(&onnx)]);
+    assert_eq!(recorded["bones"], model["onnx"]["bones"], "{recorded}");
+    assert!(bones.len() > 1 && said.contains(&bones.join(", ")), "{said}");
+    let described = succeed(&["info", text(&onnx)]);
+    assert!(described.contains(&format!("bones, in order: {}", bones.join(", "))), "{described}");
     succeed(&["export", twin, "--glb", text(&glb), "--clip", "bend"]);
     let described = json(&["info", text(&glb)]);
     assert_eq!(described["mesh"]["vertices"], 4, "{described}");
@@ -65,6 +77,57 @@ fn reports_have_the_keys_that_scripts_read() {
     let moved: u64 = networks.iter().filter_map(|network| network["vertices"].as_u64()).sum();
     assert_eq!(moved, 4, "{inside}");
     assert!(succeed(&["info", twin]).contains("a body twin of"));
+}
+
+#[test]
+fn baselines_are_a_list_or_all_and_their_fits_are_kept() {
+    let tiny = Tiny::new();
+    let weigh = |names: &[&str]| {
+        let words = ["eval", text(&tiny.twin), text(&tiny.test), "--train", text(&tiny.train)];
+        json(&[&words[..], names].concat())
+    };
+    let names = |report: &serde_json::Value| -> Vec<String> {
+        report["order"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|n| n.as_str().expect("a name").into())
+            .collect()
+    };
+    // Timings aside.
+    let figures = |report: &serde_json::Value| -> Vec<serde_json::Value> {
+        let of = |name: &String| {
+            let m = &report["methods"][name];
+            serde_json::json!([name, m["mean_cm"], m["p95_cm"], m["max_cm"], m["ee"], m["bytes"]])
+        };
+        names(report).iter().map(of).collect()
+    };
+    let kept = |report: &serde_json::Value| -> usize {
+        let fits = report["fits"].as_object().expect("fits by name");
+        fits.values().filter(|fit| fit["kept"] == true).count()
+    };
+    let usual = weigh(&[]);
+    assert_eq!(names(&usual), ["twin", "rigid", "lbs4", "rr2", "wpsd10"]);
+    assert_eq!(names(&weigh(&["--baselines", "wpsd10,rigid"])), ["twin", "rigid", "wpsd10"]);
+    let all = weigh(&["--baselines", "all"]);
+    assert_eq!((names(&all).len(), kept(&all)), (9, 4));
+    let again = weigh(&["--baselines", "all"]);
+    assert_eq!((figures(&again), kept(&again)), (figures(&all), 8));
+
+    // A fit that is damaged is made again.
+    let file = tiny.train.join("fits/rr15.safetensors");
+    let mut bytes = std::fs::read(&file).expect("was kept");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&file, &bytes).expect("a scratch file");
+    let cured = weigh(&["--baselines", "all"]);
+    assert_eq!((figures(&cured), kept(&cured)), (figures(&all), 7));
+    assert_eq!(kept(&weigh(&["--baselines", "rr15"])), 1);
+
+    let words = ["eval", text(&tiny.twin), text(&tiny.test)];
+    for wrong in [&["--train", text(&tiny.train), "--baselines", "lbs5"][..], &["--baselines", "lbs4"]] {
+        refuse(&[&words[..], wrong].concat());
+    }
 }
 
 #[test]

@@ -32,19 +32,32 @@ pub fn distances(a: &[Vec3], b: &[Vec3]) -> Vec<f32> {
 
 /// Sums distances up; all zero for an empty list.
 pub fn summarise(distances: &[f32]) -> ErrorSummary {
-    let mut sorted = distances.to_vec();
-    sorted.sort_unstable_by(f32::total_cmp);
-    let count = sorted.len().max(1) as f64;
-    let sum: f64 = sorted.iter().map(|d| f64::from(*d)).sum();
-    let squares: f64 = sorted.iter().map(|d| f64::from(*d).powi(2)).sum();
-    ErrorSummary {
-        mean: sum / count,
-        rmse: (squares / count).sqrt(),
-        p50: percentile(&sorted, 50.0),
-        p95: percentile(&sorted, 95.0),
-        p99: percentile(&sorted, 99.0),
-        max: sorted.last().map_or(0.0, |d| f64::from(*d)),
+    let mut values = distances.to_vec();
+    let count = values.len().max(1) as f64;
+    let sum: f64 = values.iter().map(|d| f64::from(*d)).sum();
+    let squares: f64 = values.iter().map(|d| f64::from(*d).powi(2)).sum();
+    let max = values.iter().copied().max_by(f32::total_cmp).map_or(0.0, f64::from);
+    // From the top down: each search looks only at what lies below the last one.
+    let (p99, rest) = select(&mut values, 99.0, distances.len());
+    let (p95, rest) = select(&mut values[..rest], 95.0, distances.len());
+    let (p50, _) = select(&mut values[..rest], 50.0, distances.len());
+    ErrorSummary { mean: sum / count, rmse: (squares / count).sqrt(), p50, p95, p99, max }
+}
+
+/// A percentile of `whole` values of which the lowest are given in any order, and how many lie at or below its
+/// ranks. As [`percentile`], in linear time.
+fn select(values: &mut [f32], percent: f64, whole: usize) -> (f64, usize) {
+    if values.is_empty() {
+        return (0.0, 0);
     }
+    let place = percent / 100.0 * (whole - 1) as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(values.len() - 1);
+    let (_, b, _) = values.select_nth_unstable_by(above, f32::total_cmp);
+    let b = f64::from(*b);
+    let a = values[..above].iter().copied().max_by(f32::total_cmp).map_or(b, f64::from);
+    let a = if below == above { b } else { a };
+    (a + (b - a) * (place - below as f64), above + 1)
 }
 
 /// The percentile of ascending values, linear between ranks as NumPy does; 0 for an empty list.
@@ -60,50 +73,72 @@ pub fn percentile(sorted: &[f32], percent: f64) -> f64 {
 }
 
 /// The enveloping error (body-twin paper, eq. 2.9):
-/// `EE = 100 · sqrt( Σ‖v − v̂‖² / Σ‖v − c(v⁰)‖² )`, where `c` moves each rest vertex rigidly with the
-/// single bone that explains it best. 100 is as good as rigid skinning; lower is better.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct EnvelopingError {
-    error: f64,
-    rigid: f64,
+/// `EE = 100 · sqrt( Σ_i Σ_k ‖v_k^i − v̂_k^i‖² / Σ_i Σ_k ‖v_k^i − c(v_k⁰)‖² )`, both sums over the poses that are
+/// measured. The numerator is summed by [`squared_distance`], the denominator is [`BestBones::squared`]: 100 is as
+/// good as the best rigid skinning of these poses, lower is better. 0 when both sums are zero, infinite when only
+/// the rigid one is.
+pub fn enveloping_error(squared: f64, rigid_squared: f64) -> f64 {
+    if squared == 0.0 { 0.0 } else { 100.0 * (squared / rigid_squared).sqrt() }
 }
 
-impl EnvelopingError {
-    /// Adds one pose: the truth, the approximation and the rigidly skinned vertices.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn add(&mut self, truth: &[Vec3], approximation: &[Vec3], rigid: &[Vec3]) {
-        self.error += squared_distance(truth, approximation);
-        self.rigid += squared_distance(truth, rigid);
-    }
-
-    /// The error so far; 0 when both sums are zero, infinite when only the rigid one is.
-    pub fn value(&self) -> f64 {
-        if self.error == 0.0 { 0.0 } else { 100.0 * (self.error / self.rigid).sqrt() }
-    }
+/// The single best bone of every vertex over some poses, and what rigid skinning by it leaves there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BestBones {
+    /// `b_k = argmin_j Σ_i ‖v_k^i − c_j(v_k⁰)‖²`, `[V]`; the first of equals.
+    pub bones: Vec<usize>,
+    /// `Σ_k Σ_i ‖v_k^i − c_{b_k}(v_k⁰)‖²`, cm².
+    pub squared: f64,
 }
 
-/// For every vertex the one bone whose rigid motion explains it best over all poses (M1):
-/// `argmin_j Σ_i ‖v_k^i − M_j^i v_k^0‖²`. `poses`: skinning matrices and vertices of each pose.
-pub fn best_bone_per_vertex(rest: &[Vec3], poses: &[(Vec<Affine3A>, Vec<Vec3>)]) -> Vec<usize> {
-    let bones = poses.first().map_or(0, |(matrices, _)| matrices.len());
-    let cost = |vertex: usize, bone: usize| -> f64 {
-        let miss = |(matrices, vertices): &(Vec<Affine3A>, Vec<Vec3>)| {
-            f64::from(matrices[bone].transform_point3(rest[vertex]).distance_squared(vertices[vertex]))
-        };
-        poses.iter().map(miss).sum()
+/// Finds them. `c_j` (eq. 2.10) moves a rest vertex rigidly with bone `j`; `poses` are skinning matrices `[J]` (the
+/// inverse bind included) and vertices `[V]` of each pose.
+///
+/// The result is that of trying every bone on every pose, but most bones are told by a few poses: all are ranked
+/// there first, and a bone is given up as soon as its sum exceeds the best whole one.
+///
+/// # Panics
+/// When poses have unequal numbers of bones, or other vertices than `rest`.
+pub fn best_bones<M: AsRef<[Affine3A]>, V: AsRef<[Vec3]>>(rest: &[Vec3], poses: &[(M, V)]) -> BestBones {
+    // Poses that rank the bones, spread over all.
+    const FIRST: usize = 8;
+    let count = poses.first().map_or(0, |(matrices, _)| matrices.as_ref().len());
+    let stride = poses.len().div_ceil(FIRST).max(1);
+    let (first, others): (Vec<usize>, Vec<usize>) = (0..poses.len()).partition(|pose| pose % stride == 0);
+    let miss = |vertex: usize, bone: usize, pose: &usize| {
+        let (matrices, vertices) = &poses[*pose];
+        let moved = matrices.as_ref()[bone].transform_point3(rest[vertex]);
+        f64::from(moved.distance_squared(vertices.as_ref()[vertex]))
     };
-    let best = |vertex: usize| {
-        (0..bones)
-            .map(|bone| (cost(vertex, bone), bone))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map_or(0, |(_, b)| b)
-    };
-    (0..rest.len()).map(best).collect()
+    let mut out = BestBones { bones: Vec::with_capacity(rest.len()), squared: 0.0 };
+    let mut ranked: Vec<(f64, usize)> = Vec::with_capacity(count);
+    for vertex in 0..rest.len() {
+        ranked.clear();
+        ranked.extend((0..count).map(|bone| (first.iter().map(|pose| miss(vertex, bone, pose)).sum(), bone)));
+        ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut best = (f64::INFINITY, 0);
+        for (begun, bone) in &ranked {
+            let mut sum = *begun;
+            for pose in &others {
+                if sum > best.0 {
+                    break;
+                }
+                sum += miss(vertex, *bone, pose);
+            }
+            if sum < best.0 || (sum == best.0 && *bone < best.1) {
+                best = (sum, *bone);
+            }
+        }
+        out.bones.push(best.1);
+        out.squared += if count == 0 { 0.0 } else { best.0 };
+    }
+    out
 }
 
-fn squared_distance(a: &[Vec3], b: &[Vec3]) -> f64 {
+/// `Σ ‖a_i − b_i‖²`.
+///
+/// # Panics
+/// When the lengths differ.
+pub fn squared_distance(a: &[Vec3], b: &[Vec3]) -> f64 {
     assert_eq!(a.len(), b.len(), "vertices come in pairs");
     a.iter().zip(b).map(|(a, b)| f64::from(a.distance_squared(*b))).sum()
 }
@@ -130,6 +165,8 @@ pub fn roughness(curve: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
+    use glam::Quat;
 
     #[test]
     fn summary_of_known_numbers() {
@@ -141,14 +178,72 @@ mod tests {
     }
 
     #[test]
-    fn enveloping_error_of_rigid_skinning_is_a_hundred() {
-        let (truth, rigid) = ([Vec3::X, Vec3::Y], [Vec3::ZERO, Vec3::Z]);
-        let mut error = EnvelopingError::default();
-        error.add(&truth, &rigid, &rigid);
-        assert!((error.value() - 100.0).abs() < 1e-12);
-        let mut none = EnvelopingError::default();
-        none.add(&truth, &truth, &rigid);
-        assert_eq!(none.value(), 0.0);
+    fn percentiles_are_those_of_sorted_values() {
+        let mut random = Random::new(3);
+        for count in [1, 2, 3, 20, 21, 99, 100, 101, 1000] {
+            let values: Vec<f32> = (0..count).map(|_| random.uniform(0.0, 9.0).round()).collect();
+            let mut sorted = values.clone();
+            sorted.sort_unstable_by(f32::total_cmp);
+            let summary = summarise(&values);
+            for (found, percent) in [(summary.p50, 50.0), (summary.p95, 95.0), (summary.p99, 99.0)] {
+                let want = percentile(&sorted, percent);
+                assert!((found - want).abs() < 1e-12, "{percent} % of {count}: {found} {want}");
+            }
+        }
+    }
+
+    /// Bones at random, and vertices that follow one of them with noise.
+    fn noisy_poses(seed: u64, bones: usize, vertices: usize, poses: usize) -> (Vec<Vec3>, RandomPoses) {
+        let mut random = Random::new(seed);
+        let mut point = |scale: f32| Vec3::from_array([0; 3].map(|_| random.uniform(-scale, scale)));
+        let rest: Vec<Vec3> = (0..vertices).map(|_| point(50.0)).collect();
+        let pose = |_| {
+            let turn = |p: Vec3| Affine3A::from_rotation_translation(Quat::from_scaled_axis(p * 0.05), p);
+            let matrices: Vec<Affine3A> = (0..bones).map(|_| turn(point(20.0))).collect();
+            let follow = |(k, v): (usize, &Vec3)| matrices[k % bones].transform_point3(*v) + point(15.0);
+            let moved = rest.iter().enumerate().map(follow).collect();
+            (matrices, moved)
+        };
+        let poses = (0..poses).map(pose).collect();
+        (rest, poses)
+    }
+
+    type RandomPoses = Vec<(Vec<Affine3A>, Vec<Vec3>)>;
+
+    #[test]
+    fn the_best_bones_and_the_enveloping_error_are_those_of_the_definition() {
+        for (seed, poses) in [(1, 0), (2, 1), (3, 5), (4, 8), (5, 9), (6, 40)] {
+            let (rest, poses) = noisy_poses(seed, 12, 60, poses);
+            let fast = best_bones(&rest, &poses);
+            let plain = understudy_testkit::enveloping::best_bones(&rest, &poses);
+            assert_eq!(fast.bones, plain, "{} poses", poses.len());
+            let still: Vec<Vec<Vec3>> = poses.iter().map(|_| rest.clone()).collect();
+            let squared: f64 = poses.iter().map(|(_, truth)| squared_distance(truth, &rest)).sum();
+            let ours = enveloping_error(squared, fast.squared);
+            let expected = understudy_testkit::enveloping::enveloping_error(&rest, &poses, &still);
+            assert!((ours - expected).abs() <= 1e-4 * expected, "{ours} {expected}");
+        }
+    }
+
+    #[test]
+    fn no_choice_of_single_bones_is_below_a_hundred() {
+        let (rest, poses) = noisy_poses(7, 5, 20, 30);
+        let best = best_bones(&rest, &poses);
+        let error = |bones: &[usize]| {
+            let rigid = |matrices: &[Affine3A]| -> Vec<Vec3> {
+                rest.iter().zip(bones).map(|(v, bone)| matrices[*bone].transform_point3(*v)).collect()
+            };
+            let squared = poses.iter().map(|(m, truth)| squared_distance(truth, &rigid(m))).sum();
+            enveloping_error(squared, best.squared)
+        };
+        assert!((error(&best.bones) - 100.0).abs() < 1e-9);
+        let mut other = best.bones.clone();
+        for vertex in 0..rest.len() {
+            other[vertex] = (other[vertex] + 1) % 5;
+            assert!(error(&other) > 100.0);
+        }
+        assert_eq!(enveloping_error(0.0, 0.0), 0.0);
+        assert_eq!(enveloping_error(1.0, 0.0), f64::INFINITY);
     }
 
     #[test]
@@ -159,13 +254,5 @@ mod tests {
         assert!((angles[0] - 45.0).abs() < 1e-4);
         assert_eq!(roughness(&[0.0, 1.0, 2.0, 3.0]), 0.0);
         assert_eq!(roughness(&[0.0, 1.0, 0.0]), 4.0);
-    }
-
-    #[test]
-    fn the_right_bone_is_found() {
-        let rest = [Vec3::X, Vec3::Y];
-        let (a, b) = (Affine3A::from_translation(Vec3::Z), Affine3A::from_rotation_z(1.0));
-        let moved = vec![b.transform_point3(rest[0]), a.transform_point3(rest[1])];
-        assert_eq!(best_bone_per_vertex(&rest, &[(vec![a, b], moved)]), [1, 0]);
     }
 }

@@ -137,6 +137,25 @@ impl SkinWeights {
         self.bones[range.clone()].iter().map(|b| usize::from(*b)).zip(self.weights[range].iter().copied())
     }
 
+    /// The same with at most `most` influences a vertex, the largest, scaled to sum to one: what an engine that
+    /// knows no more of them plays. The first of equal ones stays.
+    ///
+    /// # Panics
+    /// When `most` is zero.
+    pub fn strongest(&self, most: usize) -> Self {
+        assert!(most > 0, "a vertex follows at least one bone");
+        let row = |vertex: usize| {
+            let mut row: Vec<(u16, f32)> = self.row(vertex).map(|(bone, w)| (bone as u16, w)).collect();
+            row.sort_by(|a, b| b.1.total_cmp(&a.1));
+            row.truncate(most);
+            let sum: f32 = row.iter().map(|(_, weight)| weight).sum();
+            row.iter_mut().for_each(|(_, weight)| *weight /= sum);
+            row
+        };
+        let rows: Vec<Vec<(u16, f32)>> = (0..self.vertex_count()).map(row).collect();
+        Self::from_rows(&rows, self.bone_count).expect("the largest of convex weights are positive")
+    }
+
     /// The largest number of influences that any vertex has.
     pub fn max_influences(&self) -> usize {
         self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
@@ -280,6 +299,18 @@ mod tests {
         weights.linear_blend(&m, &rest, &mut linear);
         weights.dual_quaternion(&m, &rest, &mut dual);
         assert!((linear[0] - dual[0]).length() < 1e-5);
+    }
+
+    #[test]
+    fn the_strongest_influences_stay_and_sum_to_one() {
+        let rows = [vec![(0, 0.1), (1, 0.4), (2, 0.2), (3, 0.3)], vec![(2, 1.0)]];
+        let weights = SkinWeights::from_rows(&rows, 4).expect("convex rows");
+        let two = weights.strongest(2);
+        let row: Vec<(usize, f32)> = two.row(0).collect();
+        assert_eq!(row.iter().map(|(bone, _)| *bone).collect::<Vec<_>>(), [1, 3]);
+        assert!((row[0].1 - 4.0 / 7.0).abs() < 1e-6 && (row[1].1 - 3.0 / 7.0).abs() < 1e-6, "{row:?}");
+        assert_eq!(two.row(1).collect::<Vec<_>>(), [(2, 1.0)]);
+        assert_eq!(weights.strongest(4).max_influences(), 4);
     }
 
     #[test]

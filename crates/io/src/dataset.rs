@@ -93,7 +93,7 @@ fn chunk_path(folder: &Path, index: usize) -> PathBuf {
 }
 
 /// SHA-256 in hexadecimal of some pieces of bytes, end to end.
-fn content_hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+pub fn content_hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();
     for piece in pieces {
         hasher.update(piece);

@@ -1,6 +1,8 @@
-//! ONNX models, written only: a graph of operators and constants in protocol-buffer wire format. Made
-//! for exporting twins; start at [`Graph`]. The few messages that we need are encoded by hand, which is
-//! shorter than the code that a schema compiler makes.
+//! ONNX models, written: a graph of operators and constants in protocol-buffer wire format. Made for exporting
+//! twins; start at [`Graph`]. The few messages that we need are encoded by hand, which is shorter than the code
+//! that a schema compiler makes. What a model says of itself is read in [`description`].
+
+pub mod description;
 
 /// Element types that we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,7 @@ pub struct Graph {
     constants: Message,
     inputs: Message,
     outputs: Message,
+    metadata: Message,
     count: usize,
 }
 
@@ -86,6 +89,14 @@ impl Graph {
     pub fn output(&mut self, name: &str, value: &Value, shape: &[usize]) {
         self.node_into(name, "Identity", &[value], &[]);
         self.outputs.message(12, &value_info(name, shape));
+    }
+
+    /// A note for whoever loads the model, such as the names of what its inputs hold.
+    pub fn metadata(&mut self, key: &str, value: &str) {
+        let mut entry = Message::default();
+        entry.bytes(1, key.as_bytes());
+        entry.bytes(2, value.as_bytes());
+        self.metadata.message(14, &entry);
     }
 
     /// A constant array of f32.
@@ -181,9 +192,11 @@ impl Graph {
         set.integer(2, OPERATOR_SET);
         let mut model = Message::default();
         model.integer(1, IR_VERSION);
-        model.bytes(2, concat!("understudy ", env!("CARGO_PKG_VERSION")).as_bytes());
+        model.bytes(2, b"understudy");
+        model.bytes(3, env!("CARGO_PKG_VERSION").as_bytes());
         model.message(7, &graph);
         model.message(8, &set);
+        model.0.extend_from_slice(&self.metadata.0);
         model.0
     }
 }

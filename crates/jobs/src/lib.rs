@@ -12,6 +12,7 @@ pub mod decompose;
 pub mod demo;
 mod error;
 pub mod face;
+mod fit_cache;
 pub mod info;
 pub mod invert;
 mod names;

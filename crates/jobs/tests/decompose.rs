@@ -2,7 +2,8 @@
 //! another program on its own sample.
 
 use std::path::{Path, PathBuf};
-use understudy_core::{Affine3A, Quat, SkinWeights, Vec3};
+use understudy_core::metrics::squared_distance;
+use understudy_core::{Affine3A, GlobalPose, Quat, SkinWeights, Vec3};
 use understudy_io::gltf;
 use understudy_io::npz::NpzWriter;
 use understudy_jobs::Silent;
@@ -123,13 +124,35 @@ fn eight_bones_a_vertex_take_two_sets() {
         ..SampleConfig::default()
     };
     sample(&talk, &Silent).expect("a clip is recorded");
-    let settings = DecompositionSettings { bones: 12, iterations: 6, ..Default::default() };
+    let settings = DecompositionSettings { bones: 12, influences: 8, iterations: 6, ..Default::default() };
     let config = DecomposeConfig { data: vec![data], output, settings, ..DecomposeConfig::default() };
     let report = decompose(&config, &Silent).expect("a dataset without bones is enough");
     assert_eq!((report.influences, report.rate), (8, 2.0));
     assert!(report.rmse_cm < 0.3 * report.rigid_rmse_cm && report.max_cm > report.p95_cm, "{report:?}");
     let asset = gltf::read(&config.output).expect("our own file");
     assert_eq!(asset.skin.max_influences(), 8);
+
+    // An engine that knows four keeps the largest: the report says what it will show.
+    let reader = understudy_io::dataset::DatasetReader::open(&config.data[0]).expect("our own dataset");
+    let frames = reader.chunk(0).expect("its chunk");
+    let (four, [clip]) = (asset.skin.strongest(4), &asset.clips[..]) else { panic!("one clip") };
+    let (mut global, mut matrices) = (GlobalPose::default(), Vec::new());
+    let mut out = vec![Vec3::ZERO; asset.mesh.vertex_count()];
+    let mut squared = 0.0;
+    for (pose, joints) in clip.poses.iter().enumerate() {
+        asset.skeleton.forward(joints, &mut global).expect("a pose of the file");
+        asset.skeleton.skinning_matrices(&global, &mut matrices);
+        four.linear_blend(&matrices, asset.mesh.positions(), &mut out);
+        squared += squared_distance(&out, &frames.vertices_of(pose));
+    }
+    let shown = (squared / (clip.poses.len() * out.len()) as f64).sqrt();
+    let said = report.four_influences_rmse_cm.expect("more than four");
+    assert!((shown - said).abs() < 0.01 * said && said > 1.5 * report.rmse_cm, "{shown} {said} {report:?}");
+
+    let settings = DecompositionSettings { bones: 12, iterations: 6, ..Default::default() };
+    let usual = decompose(&DecomposeConfig { settings, ..config }, &Silent).expect("as before");
+    assert_eq!((usual.influences, usual.four_influences_rmse_cm), (4, None));
+    assert!(usual.rmse_cm < said, "four that were fitted are better than four of eight: {usual:?}");
 }
 
 #[test]

@@ -56,6 +56,15 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
     assert!(twin.ee < 0.9 * rigid.ee && twin.max_cm < rigid.max_cm, "twin {twin:?}, rigid {rigid:?}");
     assert!(figures.page.is_some_and(|page| page.exists()));
 
+    // A hundred is what the best single bone of every vertex leaves, whatever the twin's groups are.
+    let again = SampleConfig { output: folder.join("kick-again"), ..clip };
+    sample(&again, &Silent).expect("the clip is recorded again");
+    let itself = EvalConfig { train: Some(folder.join("kick-again")), report: None, ..weigh.clone() };
+    let figures = eval(&itself, &Silent).expect("the twin is weighed");
+    for methods in [&figures.methods, &figures.sets["kick"]] {
+        assert!((methods["rigid"].ee - 100.0).abs() < 0.01, "{methods:?}");
+    }
+
     let onnx = ExportConfig { twin: folder.join("one.twin"), output: folder.join("one.onnx") };
     let exported = export_onnx(&onnx).expect("the graph is written");
     assert_eq!(exported.bytes, bytes("one.onnx").len());

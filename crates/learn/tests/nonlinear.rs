@@ -47,7 +47,7 @@ fn rook_defies_linear_blend_skinning() {
     };
     let (train, test) = (prepare(0..200), prepare(200..260));
     let fitted = fit_skinning(&rest, &train, 4, 16);
-    let (enveloping, mean) = skinning_error(&rest, &fitted, &train, &test);
+    let (enveloping, mean) = skinning_error(&rest, &fitted, &test);
     println!(
         "Rook: best LBS with 4 influences leaves an enveloping error of {enveloping:.1}, mean {mean:.3} cm"
     );

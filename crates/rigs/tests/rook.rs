@@ -4,6 +4,7 @@
 // Figures that the project reports are printed by the tests that check them.
 #![allow(clippy::print_stdout)]
 
+use understudy_core::metrics::{best_bones, enveloping_error};
 use understudy_core::{Affine3A, Controls, Random, Vec2, Vec3};
 use understudy_rigs::{Rig, RigPose, StackRig, rook};
 
@@ -317,7 +318,9 @@ fn linear_blend_skinning_cannot_follow_rook() {
         })
         .collect();
     let (train, test) = poses.split_at(100);
-    let (mut error, mut rigid_error) = (0.0f64, 0.0f64);
+    let sampled_rest: Vec<Vec3> = sampled.iter().map(|v| rest[*v]).collect();
+    let rigid = best_bones(&sampled_rest, test);
+    let (mut error, rigid_error) = (0.0f64, rigid.squared);
     let mut by_segment: std::collections::BTreeMap<&str, (f64, f64)> = Default::default();
     for (place, &vertex) in sampled.iter().enumerate() {
         let of_vertex: Vec<(&[Affine3A], Vec3)> =
@@ -340,16 +343,15 @@ fn linear_blend_skinning_cannot_follow_rook() {
         for (matrices, vertices) in test {
             let blend: Vec3 =
                 four.iter().map(|(bone, w)| matrices[*bone].transform_point3(rest[vertex]) * *w as f32).sum();
-            let single = matrices[bones[0].1].transform_point3(rest[vertex]);
+            let single = matrices[rigid.bones[place]].transform_point3(rest[vertex]);
             let (e, r) = (blend.distance_squared(vertices[place]), single.distance_squared(vertices[place]));
             error += f64::from(e);
-            rigid_error += f64::from(r);
             entry.0 += f64::from(e);
             entry.1 += f64::from(r);
         }
     }
     let count = (sampled.len() * test.len()) as f64;
-    let enveloping = 100.0 * (error / rigid_error).sqrt();
+    let enveloping = enveloping_error(error, rigid_error);
     println!(
         "LBS, 4 influences: enveloping error {enveloping:.1}, rmse {:.2} cm; rigid {:.2} cm",
         (error / count).sqrt(),

@@ -1,6 +1,7 @@
-//! For tests only: named tolerances, the gradient checker, a plain glTF evaluator, and
-//! where shared data lies.
+//! For tests only: named tolerances, the gradient checker, slow references (enveloping error, a plain glTF
+//! evaluator), and where shared data lies.
 
+pub mod enveloping;
 pub mod gltf_reference;
 pub mod gradient;
 

@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 use source::Source;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use understudy_core::metrics::{distances, summarise};
+use understudy_core::metrics::{distances, squared_distance, summarise};
 use understudy_core::{Affine3A, Bone, JointClip, JointPose, JointTransform, Quat, Skeleton, Vec3};
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_learn::decomposition::{Decomposed, DecompositionProgress};
 pub use understudy_learn::decomposition::{DecompositionSettings, Stop};
+
+/// Influences of a vertex that glTF guarantees: what every engine plays.
+const GUARANTEED_INFLUENCES: usize = 4;
 
 /// What to decompose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,6 +95,10 @@ pub struct DecomposeReport {
     pub influences: usize,
     /// Root of the mean squared distance of a vertex, cm.
     pub rmse_cm: f64,
+    /// The same in an engine that plays the four largest influences of a vertex, scaled to sum to one; where there
+    /// are more than four.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub four_influences_rmse_cm: Option<f64>,
     /// Mean distance, cm.
     pub mean_cm: f64,
     /// 95 % of the vertices are nearer, cm.
@@ -142,6 +149,16 @@ pub fn decompose(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Decompos
         .flat_map(|frame| distances(&result.frame(frame), &source.frames[frame]))
         .collect();
     let summary = summarise(&misses);
+    let four_influences_rmse_cm = (result.weights.max_influences() > GUARANTEED_INFLUENCES).then(|| {
+        let weights = result.weights.strongest(GUARANTEED_INFLUENCES);
+        let mut played = vec![Vec3::ZERO; source.mesh.vertex_count()];
+        let mut squared = 0.0;
+        for (motions, truth) in result.motions.iter().zip(&source.frames) {
+            weights.linear_blend(motions, &result.rest, &mut played);
+            squared += squared_distance(&played, truth);
+        }
+        (squared / misses.len().max(1) as f64).sqrt()
+    });
     Ok(DecomposeReport {
         output: config.output.clone(),
         bytes: bytes.len(),
@@ -151,6 +168,7 @@ pub fn decompose(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Decompos
         bones: skeleton.len(),
         influences: result.weights.max_influences(),
         rmse_cm: summary.rmse,
+        four_influences_rmse_cm,
         mean_cm: summary.mean,
         p95_cm: summary.p95,
         max_cm: summary.max,

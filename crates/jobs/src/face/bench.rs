@@ -56,11 +56,6 @@ pub struct BenchFaceReport {
     pub normals_ms: f64,
     /// The rig's own cost, one thread.
     pub rig_ms: Option<f64>,
-    /// Fused multiply-adds of one core at most, GFLOP/s.
-    pub peak_gflops: Option<f64>,
-    /// What one pose on one thread reaches of it, by the multiply-adds of the networks as they are written down;
-    /// Winograd's way to convolve does fewer.
-    pub peak_share: Option<f64>,
     /// What 16-bit weights cost against 32 bits, measured when the twin was learned: mean and largest, mm.
     pub half_error_mm: Option<Distances>,
     /// Largest distance between our vertices and onnxruntime's, mm.
@@ -157,6 +152,8 @@ fn measure(
         vertices: poses.vertices.clone(),
     };
     let threads = threads::available();
+    let nets = twin.parts().nets;
+    let stage = |stage: Stage| nets.iter().filter(|net| net.stage == stage).count();
     let mut trainers = match config.training {
         true => trainers(twin, &face_poses, threads)?,
         false => Vec::new(),
@@ -182,9 +179,7 @@ fn measure(
                 let request = serde_json::json!({
                     "peer": "training", "threads": threads, "batch": BATCH, "steps": STEPS
                 });
-                let answer = peers.ask(&request)?;
-                let steps = answer["steps_s"].as_f64();
-                torch_steps.push(steps.ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))?);
+                torch_steps.push(steps_of(&peers.ask(&request)?, stage(Stage::Coarse))?);
             }
         }
         for contestant in &mut trainers {
@@ -212,13 +207,9 @@ fn measure(
             Some(peers.error_mm(&out)?)
         }
     };
-    let peak = understudy_runtime::dense::peak_gflops();
     let one = contest(1);
-    let reached = 2.0 * twin.multiply_adds() as f64 / (one.understudy_ms * 1e6);
     let paces = trainers.into_iter().map(|own| (own.device.name().to_owned(), median(own.steps_s)));
     let devices_steps_s: BTreeMap<String, f64> = paces.collect();
-    let nets = twin.parts().nets;
-    let stage = |stage: Stage| nets.iter().filter(|net| net.stage == stage).count();
     Ok(BenchFaceReport {
         rig: twin.header().rig.clone(),
         vertices: count,
@@ -229,8 +220,6 @@ fn measure(
         coarse_ms: median(ours[2].clone()),
         normals_ms: median(ours[3].clone()),
         rig_ms,
-        peak_gflops: peak,
-        peak_share: peak.map(|peak| reached / peak),
         half_error_mm: twin.header().training.half_error_mm,
         onnx_error_mm,
         training: devices_steps_s.get(Device::Cpu.name()).filter(|_| !torch_steps.is_empty()).map(|own| {
@@ -244,6 +233,15 @@ fn measure(
         }),
         devices_steps_s,
     })
+}
+
+/// PyTorch's steps a second, if it trained as many networks as we do.
+fn steps_of(answer: &serde_json::Value, networks: usize) -> Result<f64, JobError> {
+    if answer["networks"].as_u64() != Some(networks as u64) {
+        let problem = format!("PyTorch trained other networks than our {networks}: it answered {answer}");
+        return Err(JobError::Machine(problem));
+    }
+    answer["steps_s"].as_f64().ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))
 }
 
 /// One device in the race of training.
@@ -358,4 +356,17 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
     writer.f32(&named("point"), &[shape.outputs, shape.hidden, shape.sets()], &point.features);
     writer.f32(&named("common"), &[shape.shared_features, shape.outputs * shape.sets()], &point.common);
     writer.f32(&named("point_bias"), &[shape.sets(), shape.outputs], bias);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_race_of_fewer_networks_is_none() {
+        assert!(steps_of(&json!({"steps_s": 6.0, "networks": 8}), 16).is_err());
+        assert!(steps_of(&json!({"steps_s": 6.0}), 16).is_err());
+        assert_eq!(steps_of(&json!({"steps_s": 6.0, "networks": 16}), 16).ok(), Some(6.0));
+    }
 }

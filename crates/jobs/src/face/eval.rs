@@ -34,8 +34,8 @@ pub struct EvalFaceConfig {
     pub against: Vec<(String, PathBuf)>,
     /// The dataset that skinning decompositions are fitted to: the twin's own.
     pub train: Option<PathBuf>,
-    /// Skinning decompositions to fit, `lbs` and a number of bones; 16, 24 and 32 where a training set is
-    /// named and this is empty.
+    /// Skinning decompositions to fit, `lbs` and a number of bones; `all` for 16, 24 and 32, and 32 alone where
+    /// a training set is named and this is empty. Fits are kept beside the training set.
     pub baselines: Vec<String>,
     /// Folder for the HTML page and its pictures; none when absent.
     pub report: Option<PathBuf>,

@@ -3,11 +3,13 @@
 
 use super::data::{Loaded, open_face_twin};
 use super::eval::{EvalFaceConfig, check_fits};
+use crate::fit_cache::FitCache;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use understudy_core::Vec3;
+use understudy_core::{SkinWeights, Vec3};
+use understudy_learn::baselines::Parameters;
 use understudy_learn::decomposition::{
     DecomposedSkin, DecompositionProgress, DecompositionSettings, Reconstruction, decompose,
 };
@@ -27,6 +29,8 @@ pub(super) type PoseFunction = dyn FnMut(&[f32], &[Vec3], &mut [Vec3]) -> Result
 
 /// Poses that a decomposition is fitted to. The paper takes a thousand; more change little here.
 const LBS_POSES: usize = 200;
+/// Bones a vertex of a decomposition, as the paper has them.
+const LBS_INFLUENCES: usize = 8;
 
 /// All methods, the twin first.
 pub(super) fn all(
@@ -40,12 +44,32 @@ pub(super) fn all(
         if config.test.contains(folder) {
             return Err(JobError::setting("test", "the training poses are among the test poses"));
         }
-        let mut train = Loaded::read_some(folder, LBS_POSES, watch)?;
+        let key = format!("decompositions 1, {LBS_POSES} poses, {LBS_INFLUENCES} influences");
+        let cache = FitCache::of(folder, &key)?;
+        let kept = |bones: &usize| cache.load(&format!("lbs{bones}"));
+        let kept: Vec<Option<Parameters>> = bones.iter().map(kept).collect();
+        let most = if kept.iter().all(Option::is_some) { 1 } else { LBS_POSES };
+        let mut train = Loaded::read_some(folder, most, watch)?;
         check_fits(twin, &train, folder)?;
         let poses = train.poses();
         let frames: Vec<&[Vec3]> = (0..poses.len()).map(|pose| poses.vertices_of(pose)).collect();
-        for bones in bones {
-            out.push(decomposed(folder, poses.mesh.positions(), &frames, bones, watch)?);
+        let rest = poses.mesh.positions();
+        for (bones, kept) in bones.into_iter().zip(kept) {
+            let name = format!("lbs{bones}");
+            let restored = kept.and_then(|kept| restored(rest, bones, kept));
+            let weights = match restored {
+                Some(weights) => weights,
+                None => {
+                    let weights = decomposed(folder, rest, &frames, bones, watch)?;
+                    let (offsets, owners, numbers) = weights.compressed();
+                    let owners = owners.iter().map(|bone| u32::from(*bone)).collect();
+                    let integers = vec![offsets.to_vec(), owners];
+                    let parameters = Parameters { integers, floats: vec![numbers.to_vec()] };
+                    cache.store(&name, &parameters, watch);
+                    weights
+                }
+            };
+            out.push(skinned(DecomposedSkin::new(&name, rest.to_vec(), weights)));
         }
     }
     Ok(out)
@@ -105,14 +129,17 @@ fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
             )),
         };
     }
-    if config.baselines.is_empty() {
-        return Ok(vec![16, 24, 32]);
+    match &config.baselines[..] {
+        [] => return Ok(vec![32]),
+        [all] if all == "all" => return Ok(vec![16, 24, 32]),
+        _ => {}
     }
     let bones = |name: &String| {
         let number = name.strip_prefix("lbs").and_then(|bones| bones.parse::<usize>().ok());
         let unknown = || {
             let most = DecompositionSettings::MAX_BONES;
-            let problem = format!("a face has lbs and a number of bones, 'lbs1' to 'lbs{most}'");
+            let problem =
+                format!("a face has lbs and a number of bones, 'lbs1' to 'lbs{most}', or all alone");
             JobError::setting(format!("baseline '{name}'"), problem)
         };
         number.filter(|bones| (1..=DecompositionSettings::MAX_BONES).contains(bones)).ok_or_else(unknown)
@@ -120,16 +147,25 @@ fn decompositions(config: &EvalFaceConfig) -> Result<Vec<usize>, JobError> {
     config.baselines.iter().map(bones).collect()
 }
 
-/// Linear blend skinning by skinning decomposition. Its bones have no controls: they move to where they fit
-/// each test pose best, as the paper does it; the skinning alone is timed.
+/// Weights that were kept; `None` where they are of another mesh.
+fn restored(rest: &[Vec3], bones: usize, kept: Parameters) -> Option<SkinWeights> {
+    let [offsets, owners] = <[Vec<u32>; 2]>::try_from(kept.integers).ok()?;
+    let [numbers] = <[Vec<f32>; 1]>::try_from(kept.floats).ok()?;
+    let owners = owners.into_iter().map(|bone| u16::try_from(bone).ok()).collect::<Option<Vec<u16>>>()?;
+    let weights = SkinWeights::from_compressed(offsets, owners, numbers, bones).ok()?;
+    (weights.vertex_count() == rest.len()).then_some(weights)
+}
+
+/// Weights of linear blend skinning by skinning decomposition.
 fn decomposed(
     folder: &Path,
     rest: &[Vec3],
     frames: &[&[Vec3]],
     bones: usize,
     watch: &dyn Watch,
-) -> Result<Method, JobError> {
-    let settings = DecompositionSettings { bones, ..DecompositionSettings::default() };
+) -> Result<SkinWeights, JobError> {
+    let settings =
+        DecompositionSettings { bones, influences: LBS_INFLUENCES, ..DecompositionSettings::default() };
     let name = format!("lbs{bones}");
     let what = format!("fitting {name}");
     let total = settings.iterations as u64;
@@ -144,14 +180,19 @@ fn decomposed(
     if watch.should_stop() {
         return Err(JobError::Stopped);
     }
-    let skin = DecomposedSkin::new(&name, fitted);
+    Ok(fitted.weights)
+}
+
+/// A decomposed skin has no controls: its bones move to where they fit each test pose best, as the paper does it; the
+/// skinning alone is timed.
+fn skinned(skin: DecomposedSkin) -> Method {
+    let name = skin.name().to_owned();
     let bytes = skin.bytes();
     let pose = move |_: &[f32], truth: &[Vec3], out: &mut [Vec3]| {
         let motions = skin.pose(truth).map_err(|error| error.to_string())?;
         let start = Instant::now();
-        let fitted = skin.decomposed();
-        fitted.weights.linear_blend(&motions, &fitted.rest, out);
+        skin.weights().linear_blend(&motions, skin.rest(), out);
         Ok(start.elapsed().as_secs_f64() * 1e3)
     };
-    Ok(Method { name, bytes, pose: Box::new(pose) })
+    Method { name, bytes, pose: Box::new(pose) }
 }

@@ -4,6 +4,7 @@
 //! part of it: ONNX has no singular value decomposition, but the rotation that fits best is linear in the
 //! dominant eigenvector's outer product of Horn's 4×4 matrix, which repeated squaring finds.
 
+use crate::twin::onnx::describe;
 use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
 use understudy_runtime::face::map_decoder::MapShape;
@@ -37,6 +38,8 @@ pub(crate) fn face_graph(parts: &FaceParts) -> Vec<u8> {
         vertices = moved(&mut graph, frame, &controls, &vertices);
     }
     graph.output("vertices", &vertices, &[count, 3]);
+    let controls = parts.header.inputs.controls.iter().map(|spec| spec.name.as_str());
+    describe(&mut graph, &parts.header.rig, std::iter::empty(), controls);
     graph.to_bytes(&parts.header.rig)
 }
 

@@ -97,16 +97,15 @@ class Twin(torch.nn.Module):
         return out
 
 
-count = int(arrays["nets"])
-everything = Twin(range(count))
 stages = arrays["stages"]
+everything = Twin(range(len(stages)))
 
 
 class Race:
     """Training of the coarse networks: the paper's loss and Adam."""
 
     def __init__(self):
-        self.twin = Twin([i for i in range(count) if stages[i] == 0])
+        self.twin = Twin([i for i, stage in enumerate(stages) if stage == 0])
         self.optimiser = torch.optim.Adam(self.twin.parameters(), lr=1e-4)
         self.truth = torch.from_numpy(arrays["truth"])
         self.faces = torch.from_numpy(arrays["faces"]).long()
@@ -129,36 +128,48 @@ class Race:
         self.optimiser.step()
 
 
-race = None
-print(json.dumps({"onnxruntime": onnxruntime.__version__, "torch": torch.__version__}), flush=True)
+def train(race, request):
+    race.step(request["batch"])
+    start = time.perf_counter()
+    for _ in range(request["steps"]):
+        race.step(request["batch"])
+    seconds = time.perf_counter() - start
+    return {"steps_s": request["steps"] / seconds, "networks": len(race.twin.nets)}
 
-for line in sys.stdin:
-    request = json.loads(line)
+
+def pose(peer, threads):
+    repetitions = 8
+    # Warm-up first, as for everyone.
+    for number in (3, repetitions):
+        start = time.perf_counter()
+        for index in range(number):
+            if peer == "onnxruntime":
+                sessions[threads].run(None, {"controls": arrays["poses"][index % len(poses)]})
+            else:
+                with torch.no_grad():
+                    everything(poses[index % len(poses)][None])
+    return {"ms": (time.perf_counter() - start) * 1e3 / repetitions}
+
+
+def answer(request, state):
     if request["peer"] == "check":
         (vertices,) = sessions[1].run(None, {"controls": arrays["poses"][0]})
         np.savez(f"{folder}/vertices.npz", vertices=vertices)
-        print(json.dumps({"ms": 0}), flush=True)
-        continue
-    threads = request["threads"]
-    torch.set_num_threads(threads)
+        return {"ms": 0}
+    torch.set_num_threads(request["threads"])
     if request["peer"] == "training":
-        race = race or Race()
-        race.step(request["batch"])
-        start = time.perf_counter()
-        for _ in range(request["steps"]):
-            race.step(request["batch"])
-        seconds = time.perf_counter() - start
-        print(json.dumps({"steps_s": request["steps"] / seconds}), flush=True)
-        continue
-    repetitions = 8
-    # Runs in first, as everyone does.
-    for count in (3, repetitions):
-        start = time.perf_counter()
-        if request["peer"] == "onnxruntime":
-            for pose in range(count):
-                sessions[threads].run(None, {"controls": arrays["poses"][pose % len(poses)]})
-        else:
-            with torch.no_grad():
-                for pose in range(count):
-                    everything(poses[pose % len(poses)][None])
-    print(json.dumps({"ms": (time.perf_counter() - start) * 1e3 / repetitions}), flush=True)
+        if "race" not in state:
+            state["race"] = Race()
+        return train(state["race"], request)
+    return pose(request["peer"], request["threads"])
+
+
+def serve():
+    versions = {"onnxruntime": onnxruntime.__version__, "torch": torch.__version__}
+    print(json.dumps(versions), flush=True)
+    state = {}
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line), state)), flush=True)
+
+
+serve()

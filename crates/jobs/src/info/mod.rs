@@ -9,13 +9,16 @@ pub use twin::{NetworkFacts, TwinFacts};
 use crate::convert::Content;
 use crate::outputs::extension;
 use crate::rigs::{self, Names};
+use crate::twin::onnx::{BONES_KEY, CONTROLS_KEY};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use understudy_core::ControlSpec;
 use understudy_io::dataset::{DatasetError, DatasetReader, parse_manifest};
 use understudy_io::npz::NpzReader;
+use understudy_io::onnx::description;
 use understudy_rigs::Rig;
 
 /// What to look at.
@@ -33,7 +36,7 @@ pub struct InfoConfig {
 pub struct InfoReport {
     /// What was looked at.
     pub input: String,
-    /// `rig`, `mesh`, `motion`, `weights`, `dataset`, `twin` or `archive`.
+    /// `rig`, `mesh`, `motion`, `weights`, `dataset`, `twin`, `onnx` or `archive`.
     pub kind: &'static str,
     /// The mesh.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,8 +65,32 @@ pub struct InfoReport {
     /// A twin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin: Option<TwinFacts>,
+    /// An ONNX model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<OnnxFacts>,
     /// Conversions of units and axes, and what readers skipped.
     pub notes: Vec<String>,
+}
+
+/// About an ONNX model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OnnxFacts {
+    /// The program that wrote it.
+    pub producer: String,
+    /// Version of the standard operators.
+    pub operator_set: u64,
+    /// Operators in the graph.
+    pub nodes: usize,
+    /// Inputs with the lengths of their axes.
+    pub inputs: Vec<(String, Vec<String>)>,
+    /// Outputs with the lengths of their axes.
+    pub outputs: Vec<(String, Vec<String>)>,
+    /// Names of the bones in the order of the input `bones`; of twins.
+    pub bones: Vec<String>,
+    /// Names of the controls in the order of the input `controls`; of twins.
+    pub controls: Vec<String>,
+    /// What else its producer noted.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// About a dataset.
@@ -125,8 +152,12 @@ fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> 
             Ok(InfoReport { kind: "mesh", mesh: Some(MeshFacts::new(&file.mesh)), ..InfoReport::default() })
         }
         "twin" => twin::look(path),
+        "onnx" => onnx(path),
         "bvh" | "csv" => Ok(table(&Content::read(&config.input, watch)?)),
-        _ => Err(rigs::not_a_file(path, ".obj, .glb, .gltf, .npz, .bvh, .csv, .twin or a dataset folder")),
+        _ => Err(rigs::not_a_file(
+            path,
+            ".obj, .glb, .gltf, .npz, .bvh, .csv, .twin, .onnx or a dataset folder",
+        )),
     }
 }
 
@@ -174,6 +205,30 @@ fn table(content: &Content) -> InfoReport {
         },
         _ => unreachable!("only motion and weight files come here"),
     }
+}
+
+fn onnx(path: &Path) -> Result<InfoReport, JobError> {
+    let mut found = description::read(path)?;
+    let mut list = |key: &str| -> Result<Vec<String>, JobError> {
+        let Some(text) = found.metadata.remove(key) else { return Ok(Vec::new()) };
+        let problem =
+            |error| JobError::unusable(path, format!("metadata '{key}': no list of names: {error}"));
+        serde_json::from_str(&text).map_err(problem)
+    };
+    let (bones, controls) = (list(BONES_KEY)?, list(CONTROLS_KEY)?);
+    let ports =
+        |ports: Vec<description::Port>| ports.into_iter().map(|port| (port.name, port.shape)).collect();
+    let facts = OnnxFacts {
+        producer: found.producer,
+        operator_set: found.operator_set,
+        nodes: found.nodes,
+        inputs: ports(found.inputs),
+        outputs: ports(found.outputs),
+        bones,
+        controls,
+        metadata: found.metadata,
+    };
+    Ok(InfoReport { kind: "onnx", onnx: Some(facts), ..InfoReport::default() })
 }
 
 fn archive(reader: &NpzReader) -> InfoReport {

@@ -3,19 +3,22 @@
 
 use super::data::{Loaded, open_body_twin};
 use super::eval_page;
+use crate::fit_cache::FitCache;
 use crate::outputs::check_folder;
 use crate::{Event, JobError, Watch, names, threads};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use understudy_core::metrics::{EnvelopingError, distances, summarise};
-use understudy_core::{Affine3A, Vec3};
-use understudy_learn::baselines::{Approximation, Examples, PoseSpace, RotationalRegression, Skinned};
+use understudy_core::metrics::{best_bones, distances, enveloping_error, squared_distance, summarise};
+use understudy_core::{Affine3A, ControlSpecs, Vec3};
+pub use understudy_learn::baselines::Baseline;
+use understudy_learn::baselines::{Approximation, Examples, Fitter, Parameters};
 use understudy_learn::body::Poses;
 use understudy_runtime::body::BodyTwin;
-use understudy_runtime::{Pose, Twin};
+use understudy_runtime::{Player, Pose, Twin};
 
 /// What to weigh.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,9 +28,10 @@ pub struct EvalConfig {
     pub twin: PathBuf,
     /// Datasets of held-out poses.
     pub test: Vec<PathBuf>,
-    /// The dataset that the baselines are fitted to: the twin's own; `None` weighs the twin alone.
+    /// The dataset that the baselines are fitted to: the twin's own; `None` weighs the twin alone. Fits are kept
+    /// beside it.
     pub train: Option<PathBuf>,
-    /// Baselines to fit; all when empty.
+    /// Baselines to fit by name, or `all`; those of [`Baseline::USUAL`] when empty.
     pub baselines: Vec<String>,
     /// Folder for the HTML page and its pictures; none when absent.
     pub report: Option<PathBuf>,
@@ -51,8 +55,16 @@ impl Default for EvalConfig {
     }
 }
 
-/// Names of the baselines, in the order of the table.
-pub const BASELINES: [&str; 8] = ["rigid", "lbs4", "lbs_all", "rr2", "rr15", "wpsd10", "wpsd50", "wpsd100"];
+/// How a baseline was fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FitFacts {
+    /// Training poses that it was fitted to, spread evenly.
+    pub poses: usize,
+    /// Duration of the fit, or of reading it.
+    pub seconds: f64,
+    /// Whether it was kept from an earlier run.
+    pub kept: bool,
+}
 
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,7 +75,7 @@ pub struct MethodFigures {
     pub p95_cm: f64,
     /// The worst vertex of all frames, cm.
     pub max_cm: f64,
-    /// Enveloping error (2.9): 100 is as good as rigid skinning.
+    /// Enveloping error (2.9) over these poses: 100 is as good as the best single bone of every vertex.
     pub ee: f64,
     /// Milliseconds a pose on one thread, median.
     pub ms: f64,
@@ -99,6 +111,12 @@ pub struct EvalReport {
     pub sets: BTreeMap<String, BTreeMap<String, MethodFigures>>,
     /// Where groups meet.
     pub seams: Seams,
+    /// Names of the methods in the order of the table, the twin first.
+    pub order: Vec<String>,
+    /// How the baselines were fitted.
+    pub fits: BTreeMap<String, FitFacts>,
+    /// Poses of the training set, where one was named.
+    pub training_poses: Option<usize>,
     /// Test poses.
     pub poses: usize,
     /// The page, where one was asked for and could be written.
@@ -114,37 +132,46 @@ pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobErr
     if config.test.is_empty() {
         return Err(JobError::setting("test", "no dataset of held-out poses is named"));
     }
-    for name in &config.baselines {
-        if !BASELINES.contains(&name.as_str()) {
-            return Err(names::unknown("baseline", name, "a body", BASELINES));
-        }
-    }
+    let wanted = wanted_baselines(config)?;
     let mut sets = Vec::new();
     for folder in &config.test {
         let loaded = Loaded::read(folder, watch)?;
         check_fits(&twin, &loaded, folder)?;
         sets.push((set_name(folder), loaded));
     }
-    let train = match &config.train {
-        None => None,
-        Some(folder) => {
-            if config.test.contains(folder) {
-                return Err(JobError::setting("test", "the training poses are among the test poses"));
-            }
-            let loaded = Loaded::read(folder, watch)?;
-            check_fits(&twin, &loaded, folder)?;
-            Some(loaded)
-        }
-    };
+    if config.train.as_ref().is_some_and(|folder| config.test.contains(folder)) {
+        return Err(JobError::setting("test", "the training poses are among the test poses"));
+    }
     let pool = threads::pool(config.threads)?;
-    let baselines = match train {
-        None => Vec::new(),
-        Some(mut train) => {
-            let poses = train.poses();
-            pool.install(|| fit_baselines(config, &poses, watch))
-        }
+    let fitted = match &config.train {
+        None => Fits::default(),
+        Some(folder) => pool.install(|| fit_baselines(&twin, folder, &wanted, watch))?,
     };
-    weigh(config, &twin, sets, &baselines, watch)
+    pool.install(|| weigh(config, &twin, sets, &fitted, watch))
+}
+
+/// The baselines that the configuration names.
+fn wanted_baselines(config: &EvalConfig) -> Result<Vec<Baseline>, JobError> {
+    let named = &config.baselines;
+    if config.train.is_none() && !named.is_empty() {
+        return Err(JobError::setting(
+            "baselines",
+            "they are fitted to a training set: name it with --train",
+        ));
+    }
+    match named.first().map(String::as_str) {
+        None => return Ok(Baseline::USUAL.to_vec()),
+        Some("all") if named.len() == 1 => return Ok(Baseline::ALL.to_vec()),
+        _ => {}
+    }
+    let known = Baseline::ALL.map(|baseline| baseline.to_string());
+    let parse = |name: &String| {
+        let unknown = || names::unknown("baseline", name, "a body", known.iter().map(String::as_str));
+        Baseline::parse(name).ok_or_else(unknown)
+    };
+    let parsed: Vec<Baseline> = named.iter().map(parse).collect::<Result<_, _>>()?;
+    // Once each, in the order of the tables.
+    Ok(Baseline::ALL.into_iter().filter(|baseline| parsed.contains(baseline)).collect())
 }
 
 fn set_name(folder: &Path) -> String {
@@ -162,45 +189,87 @@ pub(super) fn check_fits(twin: &BodyTwin, loaded: &Loaded, folder: &Path) -> Res
     Ok(())
 }
 
-fn fit_baselines(config: &EvalConfig, poses: &Poses<'_>, watch: &dyn Watch) -> Vec<Box<dyn Approximation>> {
-    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-    let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
-    let wanted = |name: &str| config.baselines.is_empty() || config.baselines.iter().any(|b| b == name);
-    watch.event(Event::Started {
-        what: "fitting baselines",
-        total: BASELINES.len() as u64,
-        unit: "baselines",
-    });
-    let rigid = Skinned::rigid(&examples);
-    let lbs4 = Skinned::fit("lbs4", &examples, 4, 16);
-    let mut out: Vec<Box<dyn Approximation>> = Vec::new();
-    for (index, name) in BASELINES.iter().enumerate().filter(|(_, name)| wanted(name)) {
-        out.push(match *name {
-            "rigid" => Box::new(rigid.clone()),
-            "lbs4" => Box::new(lbs4.clone()),
-            "lbs_all" => Box::new(Skinned::fit("lbs_all", &examples, usize::MAX, usize::MAX)),
-            "rr2" => Box::new(RotationalRegression::fit("rr2", &examples, &rigid, 2)),
-            "rr15" => Box::new(RotationalRegression::fit("rr15", &examples, &rigid, 15)),
-            "wpsd10" => Box::new(PoseSpace::fit("wpsd10", &examples, &lbs4, 10)),
-            "wpsd50" => Box::new(PoseSpace::fit("wpsd50", &examples, &lbs4, 50)),
-            _ => Box::new(PoseSpace::fit("wpsd100", &examples, &lbs4, 100)),
-        });
-        watch.event(Event::Step { done: index as u64 + 1 });
+/// The baselines, ready.
+#[derive(Default)]
+struct Fits {
+    methods: Vec<Box<dyn Approximation>>,
+    facts: BTreeMap<String, FitFacts>,
+    training_poses: Option<usize>,
+}
+
+/// Takes fits that were kept; reads poses and fits where one is missing.
+fn fit_baselines(
+    twin: &BodyTwin,
+    folder: &Path,
+    wanted: &[Baseline],
+    watch: &dyn Watch,
+) -> Result<Fits, JobError> {
+    let cache = FitCache::of(folder, &format!("body baselines {}", Baseline::VERSION))?;
+    let mut fits = Fits::default();
+    let kept: Vec<Option<Parameters>> = wanted.iter().map(|b| cache.load(&b.to_string())).collect();
+    let mut most = if kept.iter().all(Option::is_some) { 0 } else { Baseline::MOST_POSES };
+    loop {
+        let mut loaded = Loaded::read_some(folder, most, watch)?;
+        check_fits(twin, &loaded, folder)?;
+        let available = loaded.header.poses;
+        let poses = loaded.poses();
+        let inverse_rest: Vec<Affine3A> =
+            poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+        let examples = Examples { poses: &poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
+        let fitter = Fitter::new(examples);
+        let total = wanted.len() as u64;
+        watch.event(Event::Started { what: "fitting baselines", total, unit: "baselines" });
+        for (index, (baseline, kept)) in wanted.iter().zip(&kept).enumerate() {
+            let (name, start) = (baseline.to_string(), Instant::now());
+            watch.event(Event::Status { message: &name });
+            let restored = kept.as_ref().and_then(|parameters| fitter.restore(*baseline, parameters));
+            let kept = restored.is_some();
+            let method = match restored {
+                Some(method) => method,
+                None if poses.is_empty() => break,
+                None => {
+                    let method = fitter.fit(*baseline);
+                    cache.store(&name, &method.parameters(), watch);
+                    method
+                }
+            };
+            let (poses, seconds) = (baseline.poses(available), start.elapsed().as_secs_f64());
+            fits.facts.insert(name, FitFacts { poses, seconds, kept });
+            fits.methods.push(method);
+            watch.event(Event::Step { done: index as u64 + 1 });
+            if watch.should_stop() {
+                return Err(JobError::Stopped);
+            }
+        }
+        watch.event(Event::Finished);
+        fits.training_poses = Some(available);
+        if fits.methods.len() == wanted.len() {
+            return Ok(fits);
+        }
+        // A file that is whole but of no use: fit after all.
+        (most, fits) = (Baseline::MOST_POSES, Fits::default());
     }
-    watch.event(Event::Finished);
-    out
 }
 
 /// Sums of one method over poses.
 #[derive(Default)]
 struct Tally {
     distances: Vec<f32>,
-    enveloping: EnvelopingError,
+    squared: f64,
     milliseconds: Vec<f64>,
 }
 
 impl Tally {
-    fn figures(&mut self, bytes: usize) -> MethodFigures {
+    fn append(&mut self, other: Self) {
+        self.squared += other.squared;
+        self.milliseconds.extend(other.milliseconds);
+        match self.distances.is_empty() {
+            true => self.distances = other.distances,
+            false => self.distances.extend(other.distances),
+        }
+    }
+
+    fn figures(&mut self, bytes: usize, rigid_squared: f64) -> MethodFigures {
         let summary = summarise(&self.distances);
         self.milliseconds.sort_by(f64::total_cmp);
         let middle = self.milliseconds.len() / 2;
@@ -208,7 +277,7 @@ impl Tally {
             mean_cm: summary.mean,
             p95_cm: summary.p95,
             max_cm: summary.max,
-            ee: self.enveloping.value(),
+            ee: enveloping_error(self.squared, rigid_squared),
             ms: self.milliseconds.get(middle).copied().unwrap_or(0.0),
             bytes,
         }
@@ -223,108 +292,155 @@ pub(crate) struct Exhibit {
     pub skinned: Option<Vec<Vec3>>,
 }
 
+/// What one method makes of one pose.
+struct Outcome {
+    misses: Vec<f32>,
+    squared: f64,
+    /// Of the twin, and of the skin that it is compared with along borders.
+    jumps: Option<Jumps>,
+    /// Kept where the page shows the pose.
+    vertices: Option<Vec<Vec3>>,
+}
+
+/// Poses that are timed, one at a time on one thread, a set; all are weighed.
+const TIMED: usize = 24;
+/// Poses a page shows of a set.
+const SHOWN: usize = 4;
+
 fn weigh(
     config: &EvalConfig,
     twin: &Arc<BodyTwin>,
-    sets: Vec<(String, Loaded)>,
-    baselines: &[Box<dyn Approximation>],
+    mut sets: Vec<(String, Loaded)>,
+    fitted: &Fits,
     watch: &dyn Watch,
 ) -> Result<EvalReport, JobError> {
+    let baselines = &fitted.methods;
+    let playable = Twin::from(Arc::clone(twin));
     let bytes = std::fs::metadata(&config.twin).map_or(0, |data| data.len() as usize);
     let mut names = vec!["twin".to_owned()];
     names.extend(baselines.iter().map(|b| b.name().to_owned()));
     let sizes: Vec<usize> = std::iter::once(bytes).chain(baselines.iter().map(|b| b.bytes())).collect();
     let owner = owners(twin);
-    let adjacency = sets[0].1.mesh.adjacency();
     let mesh = sets[0].1.mesh.clone();
+    let edges: Vec<(u32, u32)> = mesh.adjacency().edges().collect();
     let mut whole: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
-    let edges: Vec<(u32, u32)> = adjacency.edges().collect();
     let (mut seams, mut control) = (Jumps::default(), Jumps::default());
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
-    let mut poses_seen = 0;
-    let mut player = Twin::from(Arc::clone(twin)).player(1);
-    let (mut out, mut rigid) = (vec![Vec3::ZERO; twin.vertex_count()], vec![Vec3::ZERO; twin.vertex_count()]);
-    for (name, mut loaded) in sets {
-        let specs = loaded.header.controls.clone();
+    let set_names: Vec<String> = sets.iter().map(|(name, _)| name.clone()).collect();
+    let specs: Vec<ControlSpecs> = sets.iter().map(|(_, loaded)| loaded.header.controls.clone()).collect();
+    let recorded: Vec<Poses<'_>> = sets.iter_mut().map(|(_, loaded)| loaded.poses()).collect();
+    let carried: Vec<Vec<SkinnedPose<'_>>> = recorded.iter().map(skinned_poses).collect();
+    for (index, (name, poses)) in set_names.into_iter().zip(&recorded).enumerate() {
+        let specs = &specs[index];
         let controls = twin.header().inputs.controls.iter().map(|control| {
             specs
                 .find(&control.name)
                 .ok_or_else(|| JobError::unusable(&name, format!("has no control '{}'", control.name)))
         });
         let controls = controls.collect::<Result<Vec<usize>, JobError>>()?;
-        let poses = loaded.poses();
-        let inverse_rest: Vec<Affine3A> =
-            poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+        let evaluate = |method: usize, pose: usize, player: &mut Player, out: &mut [Vec3]| {
+            let bones = poses.bones_of(pose);
+            if let Some(baseline) = method.checked_sub(1) {
+                baselines[baseline].evaluate(bones, out);
+                return Ok(());
+            }
+            let extra: Vec<f32> = controls.iter().map(|c| poses.controls_of(pose)[*c]).collect();
+            let evaluated = player.pose(Pose::Bones { bones, extras: &extra }, out);
+            evaluated.map_err(|error| JobError::unusable(&name, format!("pose {pose}: {error}")))
+        };
+        let stride = poses.len().div_ceil(SHOWN).max(1);
+        let shown = |pose: usize| pose % stride == stride / 2;
+        let outcome = |pose: usize, player: &mut Player| -> Result<Vec<Outcome>, JobError> {
+            let truth = poses.vertices_of(pose);
+            let mut out = vec![Vec3::ZERO; truth.len()];
+            let weigh = |(method, name): (usize, &String)| {
+                evaluate(method, pose, player, &mut out)?;
+                let compared = name == "twin" || name == "lbs4";
+                Ok(Outcome {
+                    misses: distances(&out, truth),
+                    squared: squared_distance(truth, &out),
+                    jumps: compared.then(|| Jumps::of_pose(&edges, &owner, &out, truth)),
+                    vertices: (compared && shown(pose)).then(|| out.clone()),
+                })
+            };
+            names.iter().enumerate().map(weigh).collect()
+        };
         let mut tallies: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
         let what = format!("weighing {name}");
         watch.event(Event::Started { what: &what, total: poses.len() as u64, unit: "poses" });
-        for pose in 0..poses.len() {
-            let (bones, truth) = (poses.bones_of(pose), poses.vertices_of(pose));
-            for vertex in 0..truth.len() {
-                let bone = owner[vertex] as usize;
-                let local = inverse_rest[bone].transform_point3(poses.mesh.positions()[vertex]);
-                rigid[vertex] = bones[bone].transform_point3(local);
-            }
-            let shown = poses.len().div_ceil(4).max(1);
-            let mut exhibit = (pose % shown == shown / 2).then(|| Exhibit {
-                caption: format!("{name}, frame {pose}"),
-                truth: truth.to_vec(),
-                twin: Vec::new(),
-                skinned: None,
-            });
-            for (method, method_name) in names.iter().enumerate() {
-                let mut milliseconds = 0.0;
-                // The second of two runs is timed: others have emptied the caches.
-                for _ in 0..2 {
-                    let start = Instant::now();
-                    if method == 0 {
-                        let extra: Vec<f32> = controls.iter().map(|c| poses.controls_of(pose)[*c]).collect();
-                        player
-                            .pose(Pose::Bones { bones, extras: &extra }, &mut out)
-                            .map_err(|error| JobError::unusable(&name, format!("pose {pose}: {error}")))?;
-                    } else {
-                        baselines[method - 1].evaluate(bones, &mut out);
+        // As many at a time as bound the memory; their order is kept, so threads change no sum.
+        let batch = 8 * rayon::current_num_threads();
+        for first in (0..poses.len()).step_by(batch) {
+            let range = first..(first + batch).min(poses.len());
+            let outcomes: Vec<Vec<Outcome>> = range
+                .clone()
+                .into_par_iter()
+                .map_init(|| playable.player(1), |player, pose| outcome(pose, player))
+                .collect::<Result<_, JobError>>()?;
+            for (pose, outcomes) in range.clone().zip(outcomes) {
+                let mut exhibit = shown(pose).then(|| Exhibit {
+                    caption: format!("{name}, frame {pose}"),
+                    truth: poses.vertices_of(pose).to_vec(),
+                    twin: Vec::new(),
+                    skinned: None,
+                });
+                for ((method, tally), outcome) in names.iter().zip(&mut tallies).zip(outcomes) {
+                    tally.distances.extend_from_slice(&outcome.misses);
+                    tally.squared += outcome.squared;
+                    let of_twin = method == "twin";
+                    if let Some(jumps) = &outcome.jumps {
+                        if of_twin { &mut seams } else { &mut control }.merge(jumps);
                     }
-                    milliseconds = start.elapsed().as_secs_f64() * 1e3;
-                }
-                let misses = distances(&out, truth);
-                for tally in [&mut whole[method], &mut tallies[method]] {
-                    tally.distances.extend_from_slice(&misses);
-                    tally.enveloping.add(truth, &out, &rigid);
-                    tally.milliseconds.push(milliseconds);
-                }
-                match method_name.as_str() {
-                    "twin" => seams.add_pose(&edges, &owner, &out, truth),
-                    "lbs4" => control.add_pose(&edges, &owner, &out, truth),
-                    _ => {}
-                }
-                if let Some(exhibit) = &mut exhibit {
-                    match method_name.as_str() {
-                        "twin" => exhibit.twin.clone_from(&out),
-                        "lbs4" => exhibit.skinned = Some(out.clone()),
-                        _ => {}
+                    if let (Some(exhibit), Some(vertices)) = (&mut exhibit, outcome.vertices) {
+                        if of_twin {
+                            exhibit.twin = vertices;
+                        } else {
+                            exhibit.skinned = Some(vertices);
+                        }
                     }
                 }
+                exhibits.extend(exhibit);
             }
-            exhibits.extend(exhibit);
-            watch.event(Event::Step { done: pose as u64 + 1 });
+            watch.event(Event::Step { done: range.end as u64 });
             if watch.should_stop() {
                 return Err(JobError::Stopped);
             }
         }
+        let mut player = playable.player(1);
+        let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+        for pose in poses.spread(TIMED) {
+            for (method, tally) in tallies.iter_mut().enumerate() {
+                // The second of two runs is timed: others have emptied the caches.
+                evaluate(method, pose, &mut player, &mut out)?;
+                let start = Instant::now();
+                evaluate(method, pose, &mut player, &mut out)?;
+                tally.milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+        }
         watch.event(Event::Finished);
-        poses_seen += poses.len();
-        let figures = names.iter().cloned().zip(tallies.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)));
-        by_set.insert(name, figures.collect());
+        let rigid = best_bones(poses.mesh.positions(), &carried[index]).squared;
+        let figures = tallies.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s, rigid));
+        by_set.insert(name, names.iter().cloned().zip(figures).collect());
+        whole.iter_mut().zip(tallies).for_each(|(whole, tally)| whole.append(tally));
     }
     let seams = seams.summary(&control);
-    let figures: Vec<MethodFigures> = whole.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s)).collect();
+    let methods = match (by_set.len(), by_set.values().next()) {
+        (1, Some(figures)) => BTreeMap::clone(figures),
+        _ => {
+            let rigid = best_bones(mesh.positions(), &carried.concat()).squared;
+            let figures = whole.iter_mut().zip(&sizes).map(|(t, s)| t.figures(*s, rigid));
+            names.iter().cloned().zip(figures).collect()
+        }
+    };
     let mut report = EvalReport {
-        methods: names.iter().cloned().zip(figures).collect(),
+        methods,
         sets: by_set,
         seams,
-        poses: poses_seen,
+        order: names.clone(),
+        fits: fitted.facts.clone(),
+        training_poses: fitted.training_poses,
+        poses: recorded.iter().map(Poses::len).sum(),
         page: None,
         page_problem: None,
     };
@@ -339,6 +455,15 @@ fn weigh(
     Ok(report)
 }
 
+/// Skinning matrices and vertices of one pose.
+type SkinnedPose<'a> = (Vec<Affine3A>, &'a [Vec3]);
+
+fn skinned_poses<'a>(poses: &'a Poses<'_>) -> Vec<SkinnedPose<'a>> {
+    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    let matrices = |pose: usize| poses.bones_of(pose).iter().zip(&inverse_rest).map(|(b, r)| *b * *r);
+    (0..poses.len()).map(|pose| (matrices(pose).collect(), poses.vertices_of(pose))).collect()
+}
+
 /// Sums of error jumps along edges: by group, and by pair of groups that meet.
 #[derive(Default)]
 struct Jumps {
@@ -347,12 +472,23 @@ struct Jumps {
 }
 
 impl Jumps {
-    fn add_pose(&mut self, edges: &[(u32, u32)], owner: &[u32], out: &[Vec3], truth: &[Vec3]) {
+    fn of_pose(edges: &[(u32, u32)], owner: &[u32], out: &[Vec3], truth: &[Vec3]) -> Self {
+        let mut jumps = Self::default();
         for (a, b) in edges {
             let (a, b) = (*a as usize, *b as usize);
             let jump = ((out[a] - truth[a]) - (out[b] - truth[b])).length();
-            self.add(owner[a], owner[b], f64::from(jump));
+            jumps.add(owner[a], owner[b], f64::from(jump));
         }
+        jumps
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let add = |slot: &mut (f64, usize), (sum, count): &(f64, usize)| {
+            slot.0 += sum;
+            slot.1 += count;
+        };
+        other.inside.iter().for_each(|(group, sums)| add(self.inside.entry(*group).or_default(), sums));
+        other.border.iter().for_each(|(pair, sums)| add(self.border.entry(*pair).or_default(), sums));
     }
 
     fn add(&mut self, a: u32, b: u32, jump: f64) {

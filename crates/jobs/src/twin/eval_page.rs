@@ -31,7 +31,11 @@ pub(crate) fn write(
     let mut page = Page::new("How good is the twin?")
         .subtitle(format!("{} held-out poses, {} vertices", report.poses, mesh.vertex_count()))
         .command(config.command.clone());
-    page = page.section(Section::new("All test poses").table(table(names, &report.methods)));
+    let mut all = Section::new("All test poses").table(table(names, &report.methods));
+    if let Some(sentence) = fitted_to(report) {
+        all = all.paragraph(sentence);
+    }
+    page = page.section(all);
     for (set, methods) in &report.sets {
         page = page.section(Section::new(set.clone()).table(table(names, methods)));
     }
@@ -53,7 +57,9 @@ pub(crate) fn write(
             Section::new("Distribution of errors")
                 .plot(&histogram(errors), "Share of vertices a bin, logarithmic."),
         )
-        .section(Section::new("Mean error").plot(&bars(names, report), "The same poses for every method."))
+        .section(
+            Section::new("Mean error").plot(&bars(names, report), "Every method on the same test poses."),
+        )
         .section(
             Section::new("Where the errors are")
                 .picture(&heat, "Original, twin and fitted skinning; errors in cm."),
@@ -68,6 +74,17 @@ pub(crate) fn write(
     write_atomic(&folder.join("eval-seams.png"), &seam_sheet.to_png())?;
     write_atomic(&path, page.to_html().as_bytes())?;
     Ok(path)
+}
+
+/// Which method was fitted to how much.
+pub(crate) fn fitted_to(report: &EvalReport) -> Option<String> {
+    let all = report.training_poses?;
+    let fitted = |name: &String| report.fits.get(name).map(|fit| format!("{name} {}", fit.poses));
+    let list: Vec<String> = report.order.iter().filter_map(fitted).collect();
+    (!list.is_empty()).then(|| {
+        let list = list.join(", ");
+        format!("Of the {all} poses of the training set the baselines were fitted to so many, spread evenly: {list}.")
+    })
 }
 
 fn table(names: &[String], methods: &BTreeMap<String, MethodFigures>) -> Table {

@@ -26,9 +26,9 @@ pub struct ExportReport {
     pub output: PathBuf,
     /// Its size.
     pub bytes: usize,
-    /// Shape of the input `bones`.
-    pub bones: [usize; 3],
-    /// Names of the input `controls`.
+    /// Names of the bones in the order of the input `bones`, `[bones, 3, 4]`.
+    pub bones: Vec<String>,
+    /// Names of the controls in the order of the input `controls`, which is left out where there are none.
     pub controls: Vec<String>,
     /// Shape of the output `vertices`.
     pub vertices: [usize; 2],
@@ -54,7 +54,7 @@ pub fn export_onnx(config: &ExportConfig) -> Result<ExportReport, JobError> {
     Ok(ExportReport {
         output: config.output.clone(),
         bytes: bytes.len(),
-        bones: [twin.bone_count(), 3, 4],
+        bones: twin.header().inputs.bones.iter().map(|bone| bone.name.clone()).collect(),
         controls: twin.header().inputs.controls.iter().map(|control| control.name.clone()).collect(),
         vertices: [twin.vertex_count(), 3],
     })

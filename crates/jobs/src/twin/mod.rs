@@ -10,7 +10,7 @@ pub mod export;
 pub mod export_glb;
 mod halves;
 pub mod learn;
-mod onnx;
+pub(crate) mod onnx;
 pub(crate) mod peers;
 pub(crate) mod race;
 mod sight;

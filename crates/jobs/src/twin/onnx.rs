@@ -54,8 +54,38 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
         vertices = graph.node("Add", &[&vertices, &skinned], &[]);
     }
     graph.output("vertices", &vertices, &[parts.rest_vertices.len(), 3]);
+    let bones = parts.header.inputs.bones.iter().map(|bone| bone.name.as_str());
+    describe(
+        &mut graph,
+        &parts.header.rig,
+        bones,
+        parts.header.inputs.controls.iter().map(|spec| spec.name.as_str()),
+    );
     graph.to_bytes(&parts.header.rig)
 }
+
+/// Says in the model's metadata whose it is, in which unit, and what its inputs hold, in order: lists in JSON, as
+/// names may hold anything.
+pub(crate) fn describe<'a>(
+    graph: &mut Graph,
+    rig: &str,
+    bones: impl Iterator<Item = &'a str>,
+    controls: impl Iterator<Item = &'a str>,
+) {
+    graph.metadata("understudy.rig", rig);
+    graph.metadata("understudy.unit", "cm");
+    let list = |names: Vec<&str>| serde_json::Value::from(names).to_string();
+    for (key, names) in [(BONES_KEY, bones.collect::<Vec<_>>()), (CONTROLS_KEY, controls.collect())] {
+        if !names.is_empty() {
+            graph.metadata(key, &list(names));
+        }
+    }
+}
+
+/// Metadata: names of the bones in the order of the input `bones`.
+pub(crate) const BONES_KEY: &str = "understudy.bones";
+/// Metadata: names of the controls in the order of the input `controls`.
+pub(crate) const CONTROLS_KEY: &str = "understudy.controls";
 
 /// The input taken apart.
 struct Skeleton {

@@ -1,5 +1,5 @@
-//! What a twin is compared with, fitted to the same poses: rigid and linear blend skinning, rotational
-//! regression, weighted pose-space deformation, linear regression.
+//! What a twin is compared with, fitted to poses of the same recording: rigid and linear blend skinning,
+//! rotational regression, weighted pose-space deformation, linear regression. Start at [`Baseline`].
 
 mod pose_space;
 pub mod regression;
@@ -11,7 +11,12 @@ pub use rotational::RotationalRegression;
 pub use skinning::Skinned;
 
 use crate::body::Poses;
+use std::cell::OnceCell;
+use std::fmt;
 use understudy_core::{Affine3A, Vec3};
+
+/// Poses that skins are fitted to.
+const SKINNING_POSES: usize = 200;
 
 /// Something that moves vertices from bones, fitted to examples.
 pub trait Approximation: Send + Sync {
@@ -23,6 +28,138 @@ pub trait Approximation: Send + Sync {
 
     /// Moves the vertices: `bones` are world transforms `[J]`, `out` `[V]`.
     fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]);
+
+    /// What fitting found, beyond what mesh and skeleton say: enough to restore the fit.
+    fn parameters(&self) -> Parameters;
+}
+
+/// The numbers of a fit, in an order that the method knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parameters {
+    /// Lists of whole numbers.
+    pub integers: Vec<Vec<u32>>,
+    /// Lists of numbers.
+    pub floats: Vec<Vec<f32>>,
+}
+
+/// A method to compare a twin with, by the name that tables have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Baseline {
+    /// `rigid`: the best single bone of every vertex.
+    Rigid,
+    /// `lbs4`: linear blend skinning with four influences.
+    Skinning4,
+    /// `lbs_all`: with any number of influences.
+    SkinningAll,
+    /// `rr2`, `rr15`: rotational regression from so many joints.
+    Rotational(usize),
+    /// `wpsd10`, `wpsd50`, …: weighted pose-space deformation with so many examples.
+    PoseSpace(usize),
+}
+
+impl Baseline {
+    /// Those of the paper, in the order of its tables.
+    pub const ALL: [Self; 8] = [
+        Self::Rigid,
+        Self::Skinning4,
+        Self::SkinningAll,
+        Self::Rotational(2),
+        Self::Rotational(15),
+        Self::PoseSpace(10),
+        Self::PoseSpace(50),
+        Self::PoseSpace(100),
+    ];
+    /// What is compared unless more is asked for: one of each kind, the ones that are fitted within seconds on a
+    /// rig of 500 bones.
+    pub const USUAL: [Self; 4] = [Self::Rigid, Self::Skinning4, Self::Rotational(2), Self::PoseSpace(10)];
+    /// The most poses that any of them is fitted to.
+    pub const MOST_POSES: usize = 400;
+    /// Increase it when any fit changes: fits that were kept are then made again.
+    pub const VERSION: u32 = 1;
+
+    /// The method of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|baseline| baseline.to_string() == name)
+    }
+
+    /// How many of a number of poses it is fitted to.
+    pub fn poses(self, available: usize) -> usize {
+        match self {
+            Self::Rigid | Self::Skinning4 | Self::SkinningAll => available.min(SKINNING_POSES),
+            Self::Rotational(_) => available.min(Self::MOST_POSES),
+            Self::PoseSpace(examples) => pose_space::example_count(examples, available.min(Self::MOST_POSES)),
+        }
+    }
+}
+
+impl fmt::Display for Baseline {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rigid => out.write_str("rigid"),
+            Self::Skinning4 => out.write_str("lbs4"),
+            Self::SkinningAll => out.write_str("lbs_all"),
+            Self::Rotational(joints) => write!(out, "rr{joints}"),
+            Self::PoseSpace(examples) => write!(out, "wpsd{examples}"),
+        }
+    }
+}
+
+/// Fits one baseline after another; what several need is fitted once.
+pub struct Fitter<'a> {
+    examples: Examples<'a>,
+    rigid: OnceCell<Skinned>,
+    skinning4: OnceCell<Skinned>,
+}
+
+impl<'a> Fitter<'a> {
+    /// For these poses; at most [`Baseline::MOST_POSES`] of them are used.
+    pub fn new(examples: Examples<'a>) -> Self {
+        Self { examples, rigid: OnceCell::new(), skinning4: OnceCell::new() }
+    }
+
+    fn rigid(&self) -> &Skinned {
+        self.rigid.get_or_init(|| Skinned::rigid(&self.examples))
+    }
+
+    fn skinning4(&self) -> &Skinned {
+        self.skinning4.get_or_init(|| Skinned::fit("lbs4", &self.examples, 4, 16))
+    }
+
+    /// Fits one.
+    pub fn fit(&self, baseline: Baseline) -> Box<dyn Approximation> {
+        let (name, examples) = (baseline.to_string(), &self.examples);
+        match baseline {
+            Baseline::Rigid => Box::new(self.rigid().clone()),
+            Baseline::Skinning4 => Box::new(self.skinning4().clone()),
+            Baseline::SkinningAll => Box::new(Skinned::fit(&name, examples, usize::MAX, usize::MAX)),
+            Baseline::Rotational(joints) => {
+                Box::new(RotationalRegression::fit(&name, examples, self.rigid(), joints))
+            }
+            Baseline::PoseSpace(count) => Box::new(PoseSpace::fit(&name, examples, self.skinning4(), count)),
+        }
+    }
+
+    /// The fit that these parameters were taken from; `None` where they cannot be of this mesh and skeleton.
+    /// Needs no poses.
+    pub fn restore(&self, baseline: Baseline, parameters: &Parameters) -> Option<Box<dyn Approximation>> {
+        let (name, examples) = (baseline.to_string(), &self.examples);
+        Some(match baseline {
+            Baseline::Rigid | Baseline::Skinning4 | Baseline::SkinningAll => {
+                let skin = Skinned::restore(&name, examples, parameters)?;
+                // Already there when the same baseline is named twice.
+                let _ = match baseline {
+                    Baseline::Rigid => self.rigid.set(skin.clone()),
+                    Baseline::Skinning4 => self.skinning4.set(skin.clone()),
+                    _ => Ok(()),
+                };
+                Box::new(skin)
+            }
+            Baseline::Rotational(joints) => {
+                Box::new(RotationalRegression::restore(&name, examples, joints, parameters)?)
+            }
+            Baseline::PoseSpace(_) => Box::new(PoseSpace::restore(&name, examples, parameters)?),
+        })
+    }
 }
 
 /// Poses to fit to.

@@ -5,7 +5,7 @@
 //! shear) are linear in the axis-angle rotations of the `K` nearest joints. Positions solve
 //! `Σ_k A_k ‖∇x − D_k‖² → min` with a few rigidly skinned vertices held: a Poisson system, factored once.
 
-use super::{Approximation, Examples, Skinned};
+use super::{Approximation, Baseline, Examples, Parameters, Skinned};
 use faer::linalg::solvers::SolveCore;
 use faer::sparse::linalg::solvers::Llt;
 use faer::sparse::{SparseColMat, Triplet};
@@ -18,8 +18,6 @@ use understudy_core::{DMat3, DQuat, DVec3, metrics};
 
 /// Numbers predicted a triangle: three of the rotation, nine of scale and shear.
 const TARGETS: usize = 12;
-/// Poses that the regression sees.
-const MOST_POSES: usize = 400;
 
 /// A fitted model.
 pub struct RotationalRegression {
@@ -36,6 +34,7 @@ pub struct RotationalRegression {
     place: Vec<Option<usize>>,
     /// Couplings of free to held vertices: `(free place, held vertex, value)`.
     couplings: Vec<(usize, u32, f64)>,
+    held: Vec<u32>,
 }
 
 struct Triangle {
@@ -54,18 +53,15 @@ impl RotationalRegression {
         let (mesh, skeleton) = (poses.mesh, poses.skeleton);
         let parents: Vec<Option<usize>> = skeleton.bones().iter().map(|b| b.parent).collect();
         let rest_rotations = relative_rotations(skeleton.rest_global(), &parents);
-        let joints: Vec<Vec<usize>> =
-            (0..parents.len()).map(|b| nearest_joints(skeleton, b, nearest)).collect();
-        let owner: Vec<usize> = (0..mesh.vertex_count())
-            .map(|v| rigid.weights.row(v).next().map_or(0, |(bone, _)| bone))
-            .collect();
-        let chosen = poses.spread(MOST_POSES);
+        let joints = joints_of_bones(skeleton, nearest);
+        let owner = owners(rigid);
+        let chosen = poses.spread(Baseline::MOST_POSES);
         let angles: Vec<Vec<Vec3>> =
             chosen.iter().map(|p| joint_angles(poses.bones_of(*p), &parents, &rest_rotations)).collect();
         let inverse_rest_rotations: Vec<Quat> = examples.inverse_rest.iter().map(rotation_of).collect();
         let factors: Vec<Factor> = joints.iter().map(|joints| Factor::new(joints, &angles)).collect();
         let rest = mesh.positions();
-        let triangles = mesh
+        let coefficients: Vec<Vec<f32>> = mesh
             .triangles()
             .into_par_iter()
             .map(|corners| {
@@ -82,25 +78,85 @@ impl RotationalRegression {
                         rotation_of(&poses.bones_of(*pose)[bone]) * inverse_rest_rotations[bone];
                     encode(gradient, bone_rotation, row);
                 }
-                let coefficients = factors[bone].regress(&targets);
-                Triangle { corners, bone, gradients: area_gradients(rest, corners), coefficients }
+                factors[bone].regress(&targets)
             })
             .collect();
         let held = held_vertices(mesh, examples, rigid, &owner);
-        let (system, place, couplings) = poisson_system(mesh, &held);
+        Self::assemble(name, examples, rigid, nearest, coefficients, &held)
+    }
+
+    /// A fit from what [`Approximation::parameters`] gave; `None` where it is of another mesh or skeleton.
+    pub fn restore(
+        name: &str,
+        examples: &Examples<'_>,
+        nearest: usize,
+        parameters: &Parameters,
+    ) -> Option<Self> {
+        let [offsets, bones, held_vertices] = &parameters.integers[..] else { return None };
+        let [weights, coefficients] = &parameters.floats[..] else { return None };
+        let skin =
+            Parameters { integers: vec![offsets.clone(), bones.clone()], floats: vec![weights.clone()] };
+        let rigid = Skinned::restore("rigid", examples, &skin)?;
+        let (mesh, owner) = (examples.poses.mesh, owners(&rigid));
+        let joints = joints_of_bones(examples.poses.skeleton, nearest);
+        let mut held = vec![false; mesh.vertex_count()];
+        for vertex in held_vertices {
+            *held.get_mut(*vertex as usize)? = true;
+        }
+        let mut rest = &coefficients[..];
+        let mut rows = Vec::new();
+        for corners in mesh.triangles() {
+            let (own, others) =
+                rest.split_at_checked((3 * joints[owner[corners[0] as usize]].len() + 1) * TARGETS)?;
+            rows.push(own.to_vec());
+            rest = others;
+        }
+        rest.is_empty().then(|| Self::assemble(name, examples, &rigid, nearest, rows, &held))
+    }
+
+    /// What follows from mesh and skeleton, around what was fitted.
+    fn assemble(
+        name: &str,
+        examples: &Examples<'_>,
+        rigid: &Skinned,
+        nearest: usize,
+        coefficients: Vec<Vec<f32>>,
+        held: &[bool],
+    ) -> Self {
+        let (mesh, skeleton) = (examples.poses.mesh, examples.poses.skeleton);
+        let parents: Vec<Option<usize>> = skeleton.bones().iter().map(|b| b.parent).collect();
+        let rest_rotations = relative_rotations(skeleton.rest_global(), &parents);
+        let (owner, rest) = (owners(rigid), mesh.positions());
+        let triangle = |(corners, coefficients): ([u32; 3], Vec<f32>)| {
+            let gradients = area_gradients(rest, corners);
+            Triangle { corners, bone: owner[corners[0] as usize], gradients, coefficients }
+        };
+        let triangles = mesh.triangles().into_iter().zip(coefficients).map(triangle).collect();
+        let (system, place, couplings) = poisson_system(mesh, held);
         Self {
             name: name.into(),
             rigid: rigid.clone(),
             parents,
             rest_rotations,
-            inverse_rest_rotations,
-            joints,
+            inverse_rest_rotations: examples.inverse_rest.iter().map(rotation_of).collect(),
+            joints: joints_of_bones(skeleton, nearest),
             triangles,
             system,
             place,
             couplings,
+            held: (0..held.len() as u32).filter(|vertex| held[*vertex as usize]).collect(),
         }
     }
+}
+
+fn joints_of_bones(skeleton: &Skeleton, nearest: usize) -> Vec<Vec<usize>> {
+    (0..skeleton.len()).map(|bone| nearest_joints(skeleton, bone, nearest)).collect()
+}
+
+/// The single bone of every vertex.
+fn owners(rigid: &Skinned) -> Vec<usize> {
+    let bone = |vertex: usize| rigid.weights.row(vertex).next().map_or(0, |(bone, _)| bone);
+    (0..rigid.rest.len()).map(bone).collect()
 }
 
 /// The two edges and a normal of matching length.
@@ -116,7 +172,8 @@ fn area_gradients(rest: &[Vec3], corners: [u32; 3]) -> [DVec3; 3] {
     [normal.cross(c - b) * 0.5, normal.cross(a - c) * 0.5, normal.cross(b - a) * 0.5]
 }
 
-fn relative_rotations(bones: &[Affine3A], parents: &[Option<usize>]) -> Vec<Quat> {
+/// Rotations of the bones in their parents' frames.
+pub(super) fn relative_rotations(bones: &[Affine3A], parents: &[Option<usize>]) -> Vec<Quat> {
     let relative = |bone: usize| match parents[bone] {
         Some(parent) => rotation_of(&bones[parent]).inverse() * rotation_of(&bones[bone]),
         None => Quat::IDENTITY,
@@ -319,6 +376,14 @@ impl Approximation for RotationalRegression {
 
     fn bytes(&self) -> usize {
         self.triangles.iter().map(|t| t.coefficients.len() * 4).sum::<usize>() + self.place.len() * 12
+    }
+
+    fn parameters(&self) -> Parameters {
+        let mut parameters = self.rigid.parameters();
+        parameters.integers.push(self.held.clone());
+        let coefficients = self.triangles.iter().flat_map(|triangle| &triangle.coefficients);
+        parameters.floats.push(coefficients.copied().collect());
+        parameters
     }
 
     fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]) {

@@ -1,9 +1,9 @@
 //! Linear blend skinning fitted to example poses by convex least squares, and rigid skinning, its case of
 //! one influence.
 
-use super::{Approximation, Examples};
+use super::{Approximation, Examples, Parameters, SKINNING_POSES};
 use rayon::prelude::*;
-use understudy_core::metrics::{EnvelopingError, best_bone_per_vertex};
+use understudy_core::metrics::{best_bones, enveloping_error, squared_distance};
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 
 /// Example poses of a rig with bones: skinning matrices (inverse bind included) and vertices of each.
@@ -25,18 +25,35 @@ pub struct Skinned {
 impl Skinned {
     /// The best single bone a vertex.
     pub fn rigid(examples: &Examples<'_>) -> Self {
-        let poses = examples.skinning(200);
-        let owner = best_bone_per_vertex(examples.rest, &poses);
-        let rows: Vec<Vec<(u16, f32)>> = owner.iter().map(|bone| vec![(*bone as u16, 1.0)]).collect();
+        let poses = examples.skinning(SKINNING_POSES);
+        let best = best_bones(examples.rest, &poses);
+        let rows: Vec<Vec<(u16, f32)>> = best.bones.iter().map(|bone| vec![(*bone as u16, 1.0)]).collect();
         Self::new("rigid", examples, &rows)
     }
 
     /// The best `influences` bones a vertex, chosen among the `candidates` that explain it best alone.
     pub fn fit(name: &str, examples: &Examples<'_>, influences: usize, candidates: usize) -> Self {
-        let poses = examples.skinning(200);
+        let poses = examples.skinning(SKINNING_POSES);
         let weights = fit_skinning(examples.rest, &poses, influences, candidates);
         let rest = examples.rest.to_vec();
         Self { name: name.into(), rest, inverse_rest: examples.inverse_rest.to_vec(), weights }
+    }
+
+    /// A skin from what [`Approximation::parameters`] gave; `None` where it is of another mesh or skeleton.
+    pub fn restore(name: &str, examples: &Examples<'_>, parameters: &Parameters) -> Option<Self> {
+        let ([offsets, bones], [weights]) = (&parameters.integers[..], &parameters.floats[..]) else {
+            return None;
+        };
+        let bones = bones.iter().map(|bone| u16::try_from(*bone).ok()).collect::<Option<Vec<u16>>>()?;
+        let count = examples.inverse_rest.len();
+        let weights = SkinWeights::from_compressed(offsets.clone(), bones, weights.clone(), count).ok()?;
+        let (rest, inverse_rest) = (examples.rest.to_vec(), examples.inverse_rest.to_vec());
+        (weights.vertex_count() == rest.len()).then(|| Self {
+            name: name.into(),
+            rest,
+            inverse_rest,
+            weights,
+        })
     }
 
     fn new(name: &str, examples: &Examples<'_>, rows: &[Vec<(u16, f32)>]) -> Self {
@@ -59,6 +76,12 @@ impl Approximation for Skinned {
     fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]) {
         let matrices: Vec<Affine3A> = bones.iter().zip(&self.inverse_rest).map(|(b, r)| *b * *r).collect();
         self.weights.linear_blend(&matrices, &self.rest, out);
+    }
+
+    fn parameters(&self) -> Parameters {
+        let (offsets, bones, weights) = self.weights.compressed();
+        let bones = bones.iter().map(|bone| u32::from(*bone)).collect();
+        Parameters { integers: vec![offsets.to_vec(), bones], floats: vec![weights.to_vec()] }
     }
 }
 
@@ -98,7 +121,8 @@ fn simplex_least_squares(gram: &[f64], weights: &mut [f64]) {
 }
 
 /// Linear blend skinning fitted by convex least squares: per vertex the `candidates` bones that explain
-/// it best alone, weights over all of them, then the `influences` heaviest, weights again.
+/// it best alone, weights over all of them, then the `influences` heaviest, weights again. All bones as
+/// candidates cost little more: those that would lower the error are taken in until none would.
 ///
 /// # Panics
 /// When there are no poses.
@@ -130,8 +154,12 @@ pub fn fit_skinning_among<'a>(
             let mut ranked: Vec<(f32, usize)> =
                 bones_of(vertex).iter().map(|bone| (miss(*bone), *bone)).collect();
             ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let mut chosen: Vec<usize> = ranked.iter().take(candidates).map(|(_, bone)| *bone).collect();
+            let start = if candidates < ranked.len() { candidates } else { candidates.min(FIRST_CANDIDATES) };
+            let mut chosen: Vec<usize> = ranked.iter().take(start).map(|(_, bone)| *bone).collect();
             let mut weights = solve_vertex(&chosen, poses, vertex, moved);
+            if start < candidates.min(ranked.len()) {
+                take_in_others(&ranked, &mut chosen, &mut weights, poses, vertex, moved);
+            }
             let mut order: Vec<usize> = (0..chosen.len()).collect();
             order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
             chosen = order.iter().take(influences).map(|place| chosen[*place]).collect();
@@ -147,6 +175,50 @@ pub fn fit_skinning_among<'a>(
     SkinWeights::from_rows(&rows, bones).expect("weights are convex by construction")
 }
 
+/// Bones that are tried first where all are candidates.
+const FIRST_CANDIDATES: usize = 16;
+
+/// The weights are best over all bones when none of the others has a smaller gradient `Σ_i a_j·r` than the
+/// residual `Σ_i r·r` itself (`a_j`: how far bone `j` alone misses, `r = Σ w_j a_j`). Those that have are taken in,
+/// the steepest first, and those that came out without weight leave.
+fn take_in_others(
+    ranked: &[(f32, usize)],
+    chosen: &mut Vec<usize>,
+    weights: &mut Vec<f64>,
+    poses: &BonePoses,
+    vertex: usize,
+    moved: impl Fn(usize, usize) -> Vec3 + Copy,
+) {
+    const ROUNDS: usize = 12;
+    const AT_ONCE: usize = 8;
+    const TOLERANCE: f64 = 1e-4;
+    for _ in 0..ROUNDS {
+        let blend = |pose: usize| -> Vec3 {
+            let parts = chosen.iter().zip(weights.iter());
+            parts.map(|(bone, weight)| moved(*bone, pose) * *weight as f32).sum::<Vec3>()
+                - poses[pose].1[vertex]
+        };
+        let left: Vec<Vec3> = (0..poses.len()).map(blend).collect();
+        let squared: f64 = left.iter().map(|r| f64::from(r.length_squared())).sum();
+        let gradient = |bone: usize| -> f64 {
+            let part =
+                |(pose, r): (usize, &Vec3)| f64::from((moved(bone, pose) - poses[pose].1[vertex]).dot(*r));
+            left.iter().enumerate().map(part).sum()
+        };
+        let others = ranked.iter().map(|(_, bone)| *bone).filter(|bone| !chosen.contains(bone));
+        let mut steep: Vec<(f64, usize)> = others.map(|bone| (gradient(bone), bone)).collect();
+        steep.retain(|(gradient, _)| *gradient < (1.0 - TOLERANCE) * squared);
+        if steep.is_empty() {
+            return;
+        }
+        steep.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut kept = weights.iter();
+        chosen.retain(|_| kept.next().is_some_and(|weight| *weight > 0.0));
+        chosen.extend(steep.iter().take(AT_ONCE).map(|(_, bone)| *bone));
+        *weights = solve_vertex(chosen, poses, vertex, moved);
+    }
+}
+
 fn solve_vertex(
     chosen: &[usize],
     poses: &BonePoses,
@@ -154,15 +226,20 @@ fn solve_vertex(
     moved: impl Fn(usize, usize) -> Vec3,
 ) -> Vec<f64> {
     let count = chosen.len();
-    let mut gram = vec![0.0; count * count];
+    let mut gram = vec![0.0f64; count * count];
     for pose in 0..poses.len() {
         // Relative to the truth: the weights sum to one, so the target becomes zero and digits are saved.
         let target = poses[pose].1[vertex];
         let misses: Vec<Vec3> = chosen.iter().map(|bone| moved(*bone, pose) - target).collect();
         for i in 0..count {
-            for j in 0..count {
+            for j in 0..=i {
                 gram[i * count + j] += f64::from(misses[i].dot(misses[j]));
             }
+        }
+    }
+    for i in 0..count {
+        for j in 0..i {
+            gram[j * count + i] = gram[i * count + j];
         }
     }
     // From the best bone alone: most bones end at zero.
@@ -175,25 +252,16 @@ fn solve_vertex(
 
 /// The enveloping error (eq. 2.9) that fitted linear blend skinning leaves on held-out poses, and the
 /// mean distance in cm.
-pub fn skinning_error(
-    rest: &[Vec3],
-    fitted: &SkinWeights,
-    train: &BonePoses,
-    test: &BonePoses,
-) -> (f64, f64) {
-    let owner = best_bone_per_vertex(rest, train);
-    let mut error = EnvelopingError::default();
-    let (mut approximation, mut rigid) = (vec![Vec3::ZERO; rest.len()], vec![Vec3::ZERO; rest.len()]);
-    let mut distance = 0.0;
+pub fn skinning_error(rest: &[Vec3], fitted: &SkinWeights, test: &BonePoses) -> (f64, f64) {
+    let mut out = vec![Vec3::ZERO; rest.len()];
+    let (mut squared, mut distance) = (0.0, 0.0);
     for (matrices, truth) in test {
-        fitted.linear_blend(matrices, rest, &mut approximation);
-        for vertex in 0..rest.len() {
-            rigid[vertex] = matrices[owner[vertex]].transform_point3(rest[vertex]);
-            distance += f64::from(truth[vertex].distance(approximation[vertex]));
-        }
-        error.add(truth, &approximation, &rigid);
+        fitted.linear_blend(matrices, rest, &mut out);
+        squared += squared_distance(truth, &out);
+        distance += truth.iter().zip(&out).map(|(a, b)| f64::from(a.distance(*b))).sum::<f64>();
     }
-    (error.value(), distance / (rest.len() * test.len()) as f64)
+    let enveloping = enveloping_error(squared, best_bones(rest, test).squared);
+    (enveloping, distance / (rest.len() * test.len()) as f64)
 }
 
 #[cfg(test)]
@@ -267,7 +335,7 @@ mod tests {
             })
             .collect();
         let fitted = fit_skinning(&rest, &poses[..20], 4, 6);
-        let (enveloping, mean) = skinning_error(&rest, &fitted, &poses[..20], &poses[20..]);
+        let (enveloping, mean) = skinning_error(&rest, &fitted, &poses[20..]);
         assert!(enveloping < 0.1 && mean < 0.02, "{enveloping} {mean}");
     }
 }

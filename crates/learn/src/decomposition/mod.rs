@@ -71,7 +71,7 @@ pub enum DecompositionError {
 pub struct DecompositionSettings {
     /// Number of bones.
     pub bones: usize,
-    /// Most bones a vertex.
+    /// Most bones a vertex; every engine plays four.
     pub influences: usize,
     /// Most rounds of weights and bones, trials of other places for a bone included.
     pub iterations: usize,
@@ -81,7 +81,7 @@ pub struct DecompositionSettings {
 
 impl Default for DecompositionSettings {
     fn default() -> Self {
-        Self { bones: 32, influences: 8, iterations: 60, tolerance: 1e-3 }
+        Self { bones: 32, influences: 4, iterations: 60, tolerance: 1e-3 }
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::animation::Animation;
 use super::bones::{WeightTables, members, targets};
-use super::{Decomposed, DecompositionError, DecompositionSettings, decompose};
-use understudy_core::{Affine3A, Vec3};
+use super::{DecompositionError, DecompositionSettings, decompose};
+use understudy_core::{Affine3A, SkinWeights, Vec3};
 
 /// Passes over the bones of a mesh.
 const PASSES: usize = 300;
@@ -30,7 +30,8 @@ pub trait Reconstruction: Send + Sync {
 /// The skin of a decomposition, ready to follow other meshes of the same topology.
 pub struct DecomposedSkin {
     name: String,
-    decomposed: Decomposed,
+    rest: Vec<Vec3>,
+    weights: SkinWeights,
     tables: WeightTables,
     members: Vec<Vec<(u32, f64)>>,
 }
@@ -43,32 +44,37 @@ impl DecomposedSkin {
         frames: &[&[Vec3]],
         settings: &DecompositionSettings,
     ) -> Result<Self, DecompositionError> {
-        decompose(rest, frames, settings, |_| true).map(|decomposed| Self::new(name, decomposed))
+        decompose(rest, frames, settings, |_| true)
+            .map(|decomposed| Self::new(name, decomposed.rest, decomposed.weights))
     }
 
-    /// Takes a decomposition that is there already.
-    pub fn new(name: &str, decomposed: Decomposed) -> Self {
-        let weights = &decomposed.weights;
+    /// Takes the weights of a decomposition that is there already, one row for every rest vertex.
+    pub fn new(name: &str, rest: Vec<Vec3>, weights: SkinWeights) -> Self {
         let row = |vertex: usize| weights.row(vertex).map(|(bone, w)| (bone as u16, f64::from(w))).collect();
         let rows: Vec<super::simplex::Row> = (0..weights.vertex_count()).map(row).collect();
         let members = members(weights.bone_count(), &rows);
-        let centre = super::animation::mean(&decomposed.rest);
+        let centre = super::animation::mean(&rest);
         let point = |vertex: usize| {
-            let p = decomposed.rest[vertex].as_dvec3() - centre;
+            let p = rest[vertex].as_dvec3() - centre;
             [p.x, p.y, p.z, 1.0]
         };
         let tables = WeightTables::new(weights.bone_count(), &rows, &members, point);
-        Self { name: name.into(), tables, members, decomposed }
+        Self { name: name.into(), tables, members, rest, weights }
     }
 
-    /// The bones and weights.
-    pub fn decomposed(&self) -> &Decomposed {
-        &self.decomposed
+    /// The rest pose, `[V]`.
+    pub fn rest(&self) -> &[Vec3] {
+        &self.rest
+    }
+
+    /// Its weights.
+    pub fn weights(&self) -> &SkinWeights {
+        &self.weights
     }
 
     /// The rigid motions that bring the skin nearest to a mesh, `[B]`.
     pub fn pose(&self, truth: &[Vec3]) -> Result<Vec<Affine3A>, DecompositionError> {
-        let animation = Animation::new(&self.decomposed.rest, &[truth])?;
+        let animation = Animation::new(&self.rest, &[truth])?;
         let targets = targets(&animation, &self.members);
         let mut offsets = vec![[0.0; 12]; self.members.len()];
         let moved = animation.rmse(animation.squares.iter().sum());
@@ -83,12 +89,12 @@ impl Reconstruction for DecomposedSkin {
     }
 
     fn bytes(&self) -> usize {
-        let (_, bones, weights) = self.decomposed.weights.compressed();
-        self.decomposed.rest.len() * 12 + bones.len() * 2 + weights.len() * 4
+        let (_, bones, weights) = self.weights.compressed();
+        self.rest.len() * 12 + bones.len() * 2 + weights.len() * 4
     }
 
     fn reconstruct(&self, truth: &[Vec3], out: &mut [Vec3]) {
         let motions = self.pose(truth).expect("a finite mesh of the model's topology");
-        self.decomposed.weights.linear_blend(&motions, &self.decomposed.rest, out);
+        self.weights.linear_blend(&motions, &self.rest, out);
     }
 }
