@@ -15,6 +15,9 @@ pub struct LearnFaceArguments {
     /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
     #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight", "no_frame", "no_bodies"])]
     pub from: Option<PathBuf>,
+    /// The rig that the dataset was recorded from [default: where it was when the dataset was recorded].
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
     /// How long learning may take, minutes; it ends sooner when nothing is gained any more. More time buys more
     /// accuracy [default: 20; no limit where numbers of steps are given].
     #[arg(long, value_name = "M", allow_negative_numbers = true)]

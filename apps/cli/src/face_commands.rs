@@ -29,6 +29,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
         data: arguments.data,
         output: arguments.output,
         from: arguments.from,
+        rig: arguments.rig,
         minutes: arguments.minutes.or((!by_steps).then_some(MINUTES)),
         half: !arguments.full_precision,
         ..LearnFaceConfig::default()
@@ -105,6 +106,14 @@ fn learn_text(report: &LearnFaceReport) -> String {
     let motions = count(bodies, "rigid motion");
     let rigid = format!("{motions} by themselves, {} with others", count(rigid, "rigid segment"));
     lines.push(format!("{rigid} · {}", duration_text(report.seconds)));
+    let held = &report.held_back;
+    lines.push(format!(
+        "on {} held back: {:.3} mm on average, {:.2} mm at most (a face at rest: {:.3} mm)",
+        count(held.poses, "pose"),
+        held.mean_mm,
+        held.max_mm,
+        held.base_mean_mm
+    ));
     lines.push(match (report.converged, report.minutes) {
         (true, _) => "nothing was gained any more: more poses would help, more time would not".into(),
         (false, Some(minutes)) => format!(

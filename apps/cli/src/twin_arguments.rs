@@ -65,6 +65,9 @@ pub struct LearnBodyArguments {
     /// The twin.
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
+    /// The rig that the dataset was recorded from [default: where it was when the dataset was recorded].
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
     /// The linear part.
     #[arg(long, value_enum, default_value = "lbs4")]
     pub base: BaseArgument,

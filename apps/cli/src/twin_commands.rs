@@ -37,6 +37,7 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
             BaseArgument::Lbs4 => Base::Lbs4,
             BaseArgument::Lbs8 => Base::Lbs8,
         },
+        rig: arguments.rig,
         target_mm: arguments.target_mm,
         half: !arguments.full_precision,
         ..LearnBodyConfig::default()
@@ -63,16 +64,21 @@ fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
     let report =
         watched_keeping("networks that are trained are", &parts, |progress| learn_body(&config, progress))?;
     output::print(json, &report, |report| {
+        let held = &report.held_back;
         format!(
-            "{}: a twin of {} from {} poses\n{} ({} taken over), {} · validation error {:.4} cm · {:.0} s",
+            "{}: a twin of {} from {} poses\n{} ({} taken over), {} · {:.0} s\n\
+             on {} held back: {:.3} mm on average, {:.2} mm at most (its skinning alone: {:.3} mm)",
             report.output.display(),
             report.rig,
             thousands(report.poses as u64),
             count(report.groups, "network"),
             report.resumed,
             bytes(report.bytes as u64),
-            report.validation_cm,
-            report.seconds
+            report.seconds,
+            count(held.poses, "pose"),
+            held.mean_mm,
+            held.max_mm,
+            held.base_mean_mm
         )
     })
 }

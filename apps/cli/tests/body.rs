@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{TinyGltf, holds_only, json, refuse, succeed, text};
+use common::{TinyGltf, all_bytes, holds_only, json, refuse, succeed, text, understudy};
 use std::path::PathBuf;
 
 /// A twin of a strip with two bones and what it was learned from and is weighed on.
@@ -181,4 +181,56 @@ fn numbers_that_make_no_sense() {
     let line = refuse(&["learn", "body", text(&data), "-o", text(&out)]);
     assert!(line.contains("data"), "{line}");
     holds_only(folder.path(), &[]);
+}
+
+#[test]
+fn the_working_folder_does_not_decide_the_twin() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+    for folder in [&here, &there] {
+        std::fs::create_dir(folder).expect("writable");
+    }
+    let rig = TinyGltf::default().write(&here, "tiny");
+    let name = rig.file_name().and_then(|name| name.to_str()).expect("a name");
+    let run = |from: &std::path::Path, arguments: &[&str]| {
+        let output = understudy(arguments).current_dir(from).output().expect("the program starts");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let sampled = ["sample", name, "-o", "data", "--poses", "40", "--seed", "3"];
+    assert_eq!(run(&here, &sampled).0, Some(0));
+    // Recording goes on from another folder, though the rig is typed in another way there.
+    let before = all_bytes(&here.join("data"));
+    std::fs::remove_file(here.join("data/chunk-000000.safetensors")).expect("was recorded");
+    let data = here.join("data");
+    let again = ["sample", text(&rig), "-o", text(&data), "--poses", "40", "--seed", "3"];
+    assert_eq!(run(&there, &again).0, Some(0), "resumed from elsewhere");
+    assert!(all_bytes(&here.join("data")) == before, "other bytes");
+
+    let learn = |from: &std::path::Path, data: &str, name: &str, more: &[&str]| {
+        let twin = folder.path().join(name);
+        let arguments = ["learn", "body", data, "-o", text(&twin), "--epochs", "3"];
+        let (code, said) = run(from, &[&arguments, more].concat());
+        (code, said, std::fs::read(&twin).ok())
+    };
+    let one = learn(&here, "data", "one.twin", &[]);
+    assert!(one.0 == Some(0) && !one.1.contains("missing"), "{}", one.1);
+    let two = learn(&there, "../here/data", "two.twin", &[]);
+    assert!(!two.1.contains("missing") && one.2 == two.2, "the working folder decides: {}", two.1);
+    // Both move together.
+    let moved = folder.path().join("moved");
+    std::fs::rename(&here, &moved).expect("movable");
+    let three = learn(&there, "../moved/data", "three.twin", &[]);
+    assert!(!three.1.contains("missing") && one.2 == three.2, "moved: {}", three.1);
+    // The rig moves alone: that is said aloud, and it can be named.
+    std::fs::rename(moved.join(name), there.join("renamed.gltf")).expect("movable");
+    for entry in std::fs::read_dir(&moved).expect("readable").flatten().filter(|entry| entry.path().is_file())
+    {
+        std::fs::rename(entry.path(), there.join(entry.file_name())).expect("movable");
+    }
+    let four = learn(&there, "../moved/data", "four.twin", &[]);
+    assert!(four.0 == Some(0) && four.1.contains("warning") && four.1.contains("--rig"), "{}", four.1);
+    let five = learn(&there, "../moved/data", "five.twin", &["--rig", "renamed.gltf"]);
+    assert!(!five.1.contains("missing") && one.2 == five.2, "named: {}", five.1);
+    let six = learn(&there, "../moved/data", "six.twin", &["--rig", "rook"]);
+    assert!(six.0 == Some(2) && six.1.contains("rook") && six.2.is_none(), "{}", six.1);
 }

@@ -140,7 +140,7 @@ impl ControlSpec {
 pub struct Controls(pub Vec<f32>);
 
 /// The checked list of a rig's controls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "Vec<ControlSpec>", into = "Vec<ControlSpec>")]
 pub struct ControlSpecs(Vec<ControlSpec>);
 

@@ -25,7 +25,7 @@ mod rest;
 mod writer;
 
 pub use chunk::{Chunk, ChunkShape, parse_chunk};
-pub use header::{DatasetHeader, parse_manifest};
+pub use header::{DatasetHeader, RigFile, parse_manifest};
 pub use reader::{DatasetReader, PoseRecord};
 pub use rest::{DatasetRest, parse_rest};
 pub use writer::DatasetWriter;

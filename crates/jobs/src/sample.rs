@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use understudy_core::Controls;
-use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
+use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
 pub use understudy_rigs::sampling::Method;
 use understudy_rigs::sampling::{PoseSource, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
@@ -157,6 +157,7 @@ pub(crate) fn record(
     let poses = count(config, &source)?;
     let header = DatasetHeader {
         rig: config.rig.clone(),
+        rig_file: rig_file(config),
         method: sampling.method.to_string(),
         seed: sampling.seed,
         settings: settings(&source),
@@ -283,6 +284,12 @@ fn count(config: &SampleConfig, source: &PoseSource) -> Result<usize, JobError> 
         return Err(JobError::setting("poses", "at least one is wanted, and one a chunk"));
     }
     usize::try_from(asked).map_err(|_| JobError::setting("poses", format!("{asked} are too many")))
+}
+
+/// Where the rig lies, where it is a file.
+fn rig_file(config: &SampleConfig) -> Option<RigFile> {
+    let file = Path::new(&config.rig);
+    (!rigs::Names::contains(&config.rig)).then(|| RigFile::new(file, &config.output)).flatten()
 }
 
 /// What else the poses depend on, for the header.

@@ -136,6 +136,7 @@ fn eight_bones_a_vertex_take_two_sets() {
     let reader = understudy_io::dataset::DatasetReader::open(&config.data[0]).expect("our own dataset");
     let frames = reader.chunk(0).expect("its chunk");
     let (four, [clip]) = (asset.skin.strongest(4), &asset.clips[..]) else { panic!("one clip") };
+    let clip = clip.sample(&asset.skeleton.rest_pose(), &[], report.rate).expect("its own rate");
     let (mut global, mut matrices) = (GlobalPose::default(), Vec::new());
     let mut out = vec![Vec3::ZERO; asset.mesh.vertex_count()];
     let mut squared = 0.0;

@@ -92,6 +92,7 @@ fn pose(mesh: &Mesh, c: &[f32]) -> Vec<Vec3> {
 fn record(folder: &Path, mesh: &Mesh, poses: usize, seed: u64) {
     let header = DatasetHeader {
         rig: "no such rig".into(),
+        rig_file: None,
         method: "uniform".into(),
         seed,
         settings: Default::default(),
@@ -154,6 +155,8 @@ fn a_face_twin_from_end_to_end() {
     assert!(report.segments.iter().any(|s| s.name == "tooth" && s.kind == SegmentKind::Body));
     assert!(report.segments[0].glued[0] > 0 && report.segments[0].glued[1] * 4 < report.segments[0].glued[0]);
     assert!(report.coarse.steps_per_second.is_some());
+    let held = report.held_back;
+    assert!(held.poses > 0 && held.mean_mm < 0.3 * held.base_mean_mm, "better than a face at rest: {held:?}");
     assert!(!folder.join("one.twin.parts").exists(), "checkpoints stay behind");
 
     // Stopped and continued, on another number of threads: the same bytes.
@@ -267,6 +270,15 @@ fn bad_datasets_are_named() {
     let mut bare = mesh().into_parts();
     (bare.uvs, bare.face_uvs) = (vec![], vec![]);
     assert!(message(learn(&bare.build().expect("valid"), 20, "bare").0).contains("texture coordinates"));
+
+    // Training that diverges says so, whether numbers overflow or not.
+    for (rate, name) in [(1e30, "overflow"), (1e2, "far")] {
+        record(&folder.join(name).join("train"), &mesh(), 40, 1);
+        let mut config = config(&folder.join(name), "out.twin", 1);
+        config.settings.coarse.rates = vec![rate; 3];
+        assert!(message(learn_face(&config, &Silent)).contains("diverged"), "{rate}");
+        assert!(!config.output.exists());
+    }
 
     // A segment of two vertices, and one of none.
     let mut tiny = mesh().into_parts();

@@ -6,9 +6,9 @@ use understudy_core::{BlendshapeRig, Face, Mesh, MeshParts, Quat, Shape, Vec3, a
 use understudy_io::Dim::Any;
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{blendshape_npz, live_link, obj};
+use understudy_jobs::Silent;
 use understudy_jobs::invert::solver::{Alpha, InverseSettings, Method, Missing, RigidSettings, TakeSettings};
 use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
-use understudy_jobs::Silent;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_testkit::shared_data;
 

@@ -9,4 +9,10 @@ pub mod body;
 pub mod decomposition;
 pub mod dense;
 pub mod face;
+mod held_back;
 mod matrix;
+
+pub use held_back::HeldBack;
+
+/// Lengths beyond this are no character's, cm: their squares would not fit into single precision.
+const LARGEST_CM: f32 = 1e9;

@@ -4,6 +4,7 @@ use super::{ChunkShape, DatasetError, DatasetRest, content_hash};
 use crate::ParseError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use understudy_core::ControlSpecs;
 
 const FORMAT: u32 = 1;
@@ -13,8 +14,10 @@ const HASH: &str = "sha256 = ";
 /// What was sampled and how: two runs with equal headers and rest make equal bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetHeader {
-    /// The rig's name or file.
+    /// The rig's name or file, as it was typed.
     pub rig: String,
+    /// Where the file lies, for a rig that is one: to find it again from any working folder.
+    pub rig_file: Option<RigFile>,
     /// How poses were chosen: `gaussian`, `uniform`, `noise`, `clip`.
     pub method: String,
     /// The random seed.
@@ -27,6 +30,31 @@ pub struct DatasetHeader {
     pub poses: usize,
     /// Poses a chunk; the last one may have fewer.
     pub chunk_size: usize,
+}
+
+/// Where the file of a rig lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RigFile {
+    /// On the machine that recorded it.
+    pub absolute: PathBuf,
+    /// From the folder of the dataset: still true where both moved together.
+    pub relative: PathBuf,
+}
+
+impl RigFile {
+    /// Of a file, as seen from the folder of a dataset. `None` where the system does not say where they lie.
+    pub fn new(file: &Path, folder: &Path) -> Option<Self> {
+        let absolute = file.canonicalize().ok()?;
+        // The folder may not exist yet; what is above it decides where links lead.
+        let folder = std::path::absolute(folder).ok()?;
+        let there = folder.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+        let folder = there.map(|(above, real)| real.join(folder.strip_prefix(above).unwrap_or(&folder)))?;
+        let common = folder.components().zip(absolute.components()).take_while(|(a, b)| a == b).count();
+        let up = folder.components().skip(common).map(|_| std::path::Component::ParentDir);
+        let relative = up.chain(absolute.components().skip(common)).collect();
+        Some(Self { absolute, relative })
+    }
 }
 
 impl DatasetHeader {
@@ -75,6 +103,8 @@ pub(super) struct Manifest {
     pub topology_hash: String,
     pub rest_sha256: String,
     pub chunk_sha256: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rig_file: Option<RigFile>,
     pub settings: BTreeMap<String, String>,
     pub controls: ControlSpecs,
 }
@@ -97,6 +127,7 @@ impl Manifest {
             topology_hash: format!("{:016x}", rest.mesh.topology_hash()),
             rest_sha256,
             chunk_sha256: Vec::new(),
+            rig_file: header.rig_file.clone(),
             settings: header.settings.clone(),
             controls: header.controls.clone(),
         }
@@ -156,6 +187,7 @@ impl Manifest {
     pub fn header(&self) -> DatasetHeader {
         DatasetHeader {
             rig: self.rig.clone(),
+            rig_file: self.rig_file.clone(),
             method: self.method.clone(),
             seed: self.seed,
             settings: self.settings.clone(),
@@ -169,10 +201,19 @@ impl Manifest {
         ChunkShape { controls: self.controls.len(), bones: self.bones, vertices: self.vertices }
     }
 
-    /// A hash of everything but the progress: it ties a chunk to its dataset.
+    /// A hash of everything but the progress and where the rig lies: it ties a chunk to its dataset.
     pub fn identity(&self) -> String {
-        let unfinished = Self { complete: false, chunk_sha256: Vec::new(), ..self.clone() };
+        let unfinished = Self { complete: false, chunk_sha256: Vec::new(), rig_file: None, ..self.clone() };
         content_hash([unfinished.content().as_bytes()])
+    }
+
+    /// The same recording as one under way: the rig may be typed in another way now.
+    pub fn continued(self, found: &Self) -> Self {
+        let absolute = |manifest: &Self| manifest.rig_file.as_ref().map(|file| file.absolute.clone());
+        if self.rig == found.rig || (absolute(&self).is_some() && absolute(&self) == absolute(found)) {
+            return Self { rig: found.rig.clone(), rig_file: found.rig_file.clone(), ..self };
+        }
+        self
     }
 
     /// The first setting in which two datasets differ.

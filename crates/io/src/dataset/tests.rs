@@ -44,6 +44,7 @@ fn header() -> DatasetHeader {
     ];
     DatasetHeader {
         rig: "rook".into(),
+        rig_file: None,
         method: "gaussian".into(),
         seed: 7,
         settings: BTreeMap::from([("exclude".into(), "hat, \"coat\"".into())]),

@@ -36,7 +36,7 @@ impl DatasetWriter {
     /// Continues a dataset made with the same header and rest (another one is an error), or starts it
     /// where the folder holds none. Leftovers of a killed run are removed; a damaged chunk counts as missing.
     pub fn resume(folder: &Path, header: &DatasetHeader, rest: &DatasetRest) -> Result<Self, DatasetError> {
-        let (writer, rest_bytes) = Self::prepare(folder, header, rest)?;
+        let (mut writer, rest_bytes) = Self::prepare(folder, header, rest)?;
         let path = folder.join(MANIFEST);
         if !path.exists() {
             remove_leftovers(folder)?;
@@ -45,6 +45,8 @@ impl DatasetWriter {
             return Ok(writer);
         }
         let found = read_manifest(&path)?;
+        writer.manifest = writer.manifest.continued(&found);
+        writer.identity = writer.manifest.identity();
         if let Some(field) = writer.manifest.difference(&found) {
             return Err(DatasetError::HeaderDiffers { folder: folder.into(), field });
         }

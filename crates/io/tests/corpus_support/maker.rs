@@ -343,6 +343,7 @@ fn datasets() -> Vec<Sample> {
     ];
     let header = dataset::DatasetHeader {
         rig: "corpus".into(),
+        rig_file: None,
         method: "uniform".into(),
         seed: 1,
         settings: Default::default(),

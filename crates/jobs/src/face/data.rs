@@ -1,5 +1,6 @@
 //! Datasets and face twins from disk into memory.
 
+use crate::rigs::Recorded;
 use crate::twin::open_twin;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
@@ -54,6 +55,18 @@ impl Loaded {
         }
         watch.event(Event::Finished);
         Ok(Self { header: reader.header().clone(), mesh: rest.mesh.clone(), controls, vertices })
+    }
+
+    /// What the rig is recognised by.
+    pub fn recorded<'a>(&'a self, folder: &'a Path) -> Recorded<'a> {
+        Recorded {
+            folder,
+            header: &self.header,
+            mesh: &self.mesh,
+            skeleton: None,
+            controls: &self.controls,
+            vertices: &self.vertices,
+        }
     }
 
     /// As training wants it. Gives the arrays away: they are the bulk of the memory.

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use understudy_core::Vec3;
 use understudy_core::mesh::Fnv;
+use understudy_learn::HeldBack;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
@@ -19,7 +20,8 @@ use understudy_learn::face::schedule::{self, End, Next};
 use understudy_learn::face::train::{NetState, Train};
 use understudy_learn::face::trainer::{Problem, Trainer};
 use understudy_learn::face::{
-    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, frame, motion, normals, segments,
+    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, Truth, frame, motion, normals,
+    segments,
 };
 use understudy_rigs::Rig;
 use understudy_runtime::face::{FaceParts, FaceTwin, MotionParts, NetParts, RigidBodyParts, to_bytes};
@@ -39,6 +41,8 @@ pub struct LearnFaceConfig {
     pub output: PathBuf,
     /// A twin whose coarse networks, head and bodies are kept: only what refines them is learned.
     pub from: Option<PathBuf>,
+    /// The rig that the dataset was recorded from, where it is not where the dataset says.
+    pub rig: Option<String>,
     /// How long learning may take, minutes, interruptions not counted; it ends sooner when nothing is gained any more.
     /// The twin then depends on the machine. `None` for the schedule's own numbers of steps.
     pub minutes: Option<f64>,
@@ -58,6 +62,7 @@ impl Default for LearnFaceConfig {
             data: PathBuf::new(),
             output: PathBuf::new(),
             from: None,
+            rig: None,
             minutes: None,
             half: true,
             threads: threads::available(),
@@ -104,23 +109,11 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     let mut loaded = Loaded::read(&config.data, watch)?;
     let rig_name = loaded.header.rig.clone();
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
-    let rig = live_rig(&rig_name, loaded.mesh.topology_hash(), watch);
+    let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
     let poses = loaded.poses();
     pool.install(|| {
         Run { config, watch, start, earlier: AtomicU64::new(0) }.learn(&rig_name, poses, rig.as_deref())
     })
-}
-
-/// The rig that the dataset was recorded from, where it can be opened and still has the same topology.
-fn live_rig(name: &str, topology: u64, watch: &dyn Watch) -> Option<Box<dyn Rig>> {
-    let rig = rigs::open(name, &crate::Silent).ok().map(|open| open.rig);
-    let rig = rig.filter(|rig| rig.mesh().topology_hash() == topology);
-    if rig.is_none() {
-        let message =
-            format!("the rig '{name}' is not at hand: what each network sees is estimated from the poses");
-        watch.event(Event::Note { message: &message });
-    }
-    rig
 }
 
 struct Run<'a> {
@@ -136,6 +129,7 @@ impl Run<'_> {
         match error {
             FaceLearnError::Stopped => JobError::Stopped,
             FaceLearnError::Threads { problem } => JobError::Machine(problem),
+            diverged @ FaceLearnError::Diverged { .. } => JobError::setting("--rate", diverged),
             device @ FaceLearnError::Device { .. } => JobError::setting("learn face", device),
             other => JobError::unusable(&self.config.data, other),
         }
@@ -149,6 +143,7 @@ impl Run<'_> {
     ) -> Result<LearnFaceReport, JobError> {
         let settings = &self.config.settings;
         poses.check().map_err(|error| self.error(error))?;
+        let truth = Truth::of(&poses, settings);
         let kept = self.config.from.as_deref().map(|path| self.kept(path, &poses)).transpose()?;
         let key = self.key(&poses, kept.as_ref());
         self.watch.event(Event::Started { what: "probing", total: 1, unit: "rig" });
@@ -197,7 +192,7 @@ impl Run<'_> {
         let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, training);
         let half_error_mm = match self.config.half {
             false => None,
-            true => Some(half_error(&parts, &poses).map_err(|error| JobError::Machine(error.to_string()))?),
+            true => Some(half_error(&parts, &poses).map_err(|error| self.unfit(&error))?),
         };
         parts.header.training.half_error_mm = half_error_mm;
         let normal_angles = match settings.normals {
@@ -209,6 +204,8 @@ impl Run<'_> {
         };
         parts.header.training.normal_angles_deg = normal_angles;
         let precision = if self.config.half { Precision::Half } else { Precision::Single };
+        let held_back = truth.measure(&parts, precision).map_err(|error| self.unfit(&error))?;
+        self.warn(&held_back);
         let output = &self.config.output;
         let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
         // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
@@ -222,7 +219,7 @@ impl Run<'_> {
             output: output.clone(),
             rig: rig_name.into(),
             poses: poses.len(),
-            validation_poses: plan.validation.len(),
+            held_back,
             inputs_probed: influences.probed(),
             segments: plan.segments.clone(),
             frame: frame_report,
@@ -236,6 +233,24 @@ impl Run<'_> {
             converged,
             seconds: self.elapsed(),
         })
+    }
+
+    /// Parts that do not make a twin: mostly weights beyond what 16 bits hold.
+    fn unfit(&self, error: &TwinError) -> JobError {
+        let hint = if self.config.half { "; --full-precision keeps weights in 32 bits" } else { "" };
+        JobError::unusable(&self.config.output, format!("the twin cannot be packed: {error}{hint}"))
+    }
+
+    /// Says what a user must know before the twin is used.
+    fn warn(&self, held_back: &HeldBack) {
+        if held_back.is_useless() {
+            let HeldBack { poses, mean_mm, base_mean_mm, .. } = held_back;
+            let message = format!(
+                "on the {poses} poses that were held back the twin is no better than a face at rest ({mean_mm:.3} mm \
+                 against {base_mean_mm:.3} mm): train longer, or record more poses"
+            );
+            self.watch.event(Event::Warning { message: &message });
+        }
     }
 
     /// Trains the networks that draw offsets, in both stages.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::path::PathBuf;
+use understudy_learn::HeldBack;
 use understudy_learn::face::SegmentPlan;
 use understudy_learn::face::schedule::End;
 use understudy_runtime::Distances;
@@ -45,8 +46,8 @@ pub struct LearnFaceReport {
     pub rig: String,
     /// Poses in the dataset.
     pub poses: usize,
-    /// Poses that were held back.
-    pub validation_poses: usize,
+    /// How far the whole twin is from the poses that were held back, and a face at rest.
+    pub held_back: HeldBack,
     /// Whether inputs were found on the live rig or estimated from the poses.
     pub inputs_probed: bool,
     /// How each segment moves.

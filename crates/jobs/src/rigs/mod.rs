@@ -3,10 +3,12 @@
 
 mod asset_rig;
 mod data;
+mod recorded;
 mod shape_rig;
 
 pub use asset_rig::asset_rig;
 pub use data::{data_folder, open_real_in};
+pub(crate) use recorded::Recorded;
 pub use shape_rig::shape_rig;
 
 use crate::outputs::extension;

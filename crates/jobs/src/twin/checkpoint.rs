@@ -96,3 +96,49 @@ impl Checkpoints {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::Random;
+    use understudy_learn::dense::train::{Stop, TrainReport};
+
+    #[test]
+    fn a_group_comes_back_bit_by_bit() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let checkpoints = Checkpoints::new(&folder.path().join("a.twin"), "key".into());
+        let mut random = Random::new(3);
+        for group in 0..200 {
+            // Every bit of a mantissa counts: a decimal that is read back carelessly is off by one.
+            let mut number =
+                || f64::from(random.uniform(0.0, 1.0)) / 3.0 + f64::from(random.uniform(0.0, 1e-9));
+            let report = GroupReport {
+                bone: "hip".into(),
+                vertices: 2,
+                inputs: 0,
+                components: 1,
+                width: 4,
+                validation_cm: number(),
+                training: Some(TrainReport {
+                    epochs: 3,
+                    steps: 9,
+                    validation: number(),
+                    stop: Stop::Patience,
+                }),
+            };
+            let parts = GroupParts {
+                bone: 1,
+                vertices: vec![0, 1],
+                ghosts: vec![],
+                inputs: vec![],
+                mean: vec![number() as f32],
+                scale: vec![number() as f32],
+                layers: vec![],
+            };
+            let trained = TrainedGroup { parts, report };
+            checkpoints.save(group, &trained).expect("writable");
+            let back = checkpoints.load(group).expect("readable").expect("the same run");
+            assert_eq!((back.parts, back.report), (trained.parts, trained.report), "group {group}");
+        }
+    }
+}

@@ -135,8 +135,7 @@ pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobErr
     let wanted = wanted_baselines(config)?;
     let mut sets = Vec::new();
     for folder in &config.test {
-        let loaded = Loaded::read(folder, watch)?;
-        check_fits(&twin, &loaded, folder)?;
+        let loaded = Loaded::read_for(&twin, folder, usize::MAX, watch)?;
         sets.push((set_name(folder), loaded));
     }
     if config.train.as_ref().is_some_and(|folder| config.test.contains(folder)) {
@@ -180,15 +179,6 @@ fn set_name(folder: &Path) -> String {
         .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Whether a dataset has the mesh of the twin.
-pub(super) fn check_fits(twin: &BodyTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
-    if loaded.mesh.topology_hash() != twin.header().topology_hash {
-        let want = (twin.vertex_count(), twin.header().topology_hash);
-        return Err(JobError::other_topology(folder, &loaded.mesh, "the twin's", want));
-    }
-    Ok(())
-}
-
 /// The baselines, ready.
 #[derive(Default)]
 struct Fits {
@@ -204,18 +194,19 @@ fn fit_baselines(
     wanted: &[Baseline],
     watch: &dyn Watch,
 ) -> Result<Fits, JobError> {
-    let cache = FitCache::of(folder, &format!("body baselines {}", Baseline::VERSION))?;
+    // Fits speak of bones by number: in the twin's order, which is part of the key.
+    let bones: Vec<&str> = twin.header().inputs.bones.iter().map(|bone| bone.name.as_str()).collect();
+    let cache =
+        FitCache::of(folder, &format!("body baselines {} of {}", Baseline::VERSION, bones.join(" ")))?;
     let mut fits = Fits::default();
     let kept: Vec<Option<Parameters>> = wanted.iter().map(|b| cache.load(&b.to_string())).collect();
     let mut most = if kept.iter().all(Option::is_some) { 0 } else { Baseline::MOST_POSES };
     loop {
-        let mut loaded = Loaded::read_some(folder, most, watch)?;
-        check_fits(twin, &loaded, folder)?;
+        let mut loaded = Loaded::read_for(twin, folder, most, watch)?;
         let available = loaded.header.poses;
         let poses = loaded.poses();
-        let inverse_rest: Vec<Affine3A> =
-            poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-        let examples = Examples { poses: &poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
+        let inverse_rest = poses.skeleton.inverse_bind();
+        let examples = Examples { poses: &poses, rest: poses.mesh.positions(), inverse_rest };
         let fitter = Fitter::new(examples);
         let total = wanted.len() as u64;
         watch.event(Event::Started { what: "fitting baselines", total, unit: "baselines" });
@@ -459,8 +450,8 @@ fn weigh(
 type SkinnedPose<'a> = (Vec<Affine3A>, &'a [Vec3]);
 
 fn skinned_poses<'a>(poses: &'a Poses<'_>) -> Vec<SkinnedPose<'a>> {
-    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-    let matrices = |pose: usize| poses.bones_of(pose).iter().zip(&inverse_rest).map(|(b, r)| *b * *r);
+    let inverse_rest = poses.skeleton.inverse_bind();
+    let matrices = |pose: usize| poses.bones_of(pose).iter().zip(inverse_rest).map(|(b, r)| *b * *r);
     (0..poses.len()).map(|pose| (matrices(pose).collect(), poses.vertices_of(pose))).collect()
 }
 

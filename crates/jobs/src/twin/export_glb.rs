@@ -2,7 +2,6 @@
 //! code. Start at [`export_glb`]; what the networks add is lost, and the report says how much that is.
 
 use super::data::{Loaded, open_body_twin};
-use super::eval::check_fits;
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
@@ -128,11 +127,7 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
     let twin = open_body_twin(&config.twin)?;
     let train = match &config.train {
         None => None,
-        Some(folder) => {
-            let loaded = Loaded::read_some(folder, POSES, watch)?;
-            check_fits(&twin, &loaded, folder)?;
-            Some(loaded)
-        }
+        Some(folder) => Some(Loaded::read_for(&twin, folder, POSES, watch)?),
     };
     let rig = live_rig(&twin);
     // The rig as it is now comes first: its colours go with it.
@@ -147,7 +142,7 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
             return Err(JobError::unusable(&config.twin, problem));
         }
     };
-    let skeleton = bound_at_rest(&twin, skeleton, &config.twin)?;
+    let skeleton = bound_as_twin(&twin, skeleton, &config.twin)?;
     let (skin, weights) =
         pool.install(|| fit_skin(&twin, &mesh, &skeleton, train, rig.as_deref(), config, watch))?;
     let takes = pool.install(|| takes(config, &twin, rig.as_deref(), watch))?;
@@ -194,12 +189,15 @@ fn live_rig(twin: &BodyTwin) -> Option<Box<dyn Rig>> {
     rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash)
 }
 
-/// The bones, bound where the fit takes them to be: in their rest pose.
-fn bound_at_rest(twin: &BodyTwin, skeleton: Option<Skeleton>, path: &Path) -> Result<Skeleton, JobError> {
-    let skeleton = skeleton.filter(|skeleton| skeleton.len() == twin.bone_count()).ok_or_else(|| {
+/// The bones, bound where the twin takes them to be.
+fn bound_as_twin(twin: &BodyTwin, skeleton: Option<Skeleton>, path: &Path) -> Result<Skeleton, JobError> {
+    let own = |bones: &Skeleton| {
+        bones.bones().iter().map(|b| &b.name).eq(twin.header().inputs.bones.iter().map(|b| &b.name))
+    };
+    let skeleton = skeleton.filter(own).ok_or_else(|| {
         JobError::unusable(path, format!("its rig no longer has the twin's {} bones", twin.bone_count()))
     })?;
-    let inverse = skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    let inverse = twin.parts().rest_bones.iter().map(Affine3A::inverse).collect();
     skeleton.with_inverse_bind(inverse).map_err(|error| JobError::unusable(path, error))
 }
 
@@ -238,7 +236,7 @@ fn fit_skin(
                 skeleton,
                 bones: bones.concat(),
                 controls: Vec::new(),
-                specs: ControlSpecs::new(Vec::new()).expect("no controls are valid"),
+                specs: ControlSpecs::default(),
                 vertices: vertices.concat(),
             };
             Ok((fit(&poses), WeightSource::Rig))
@@ -290,8 +288,7 @@ fn takes(
 
 /// The clips that a dataset was recorded from, frame by frame.
 fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Take>, JobError> {
-    let mut loaded = Loaded::read(folder, watch)?;
-    check_fits(twin, &loaded, folder)?;
+    let mut loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
     let header = loaded.header.clone();
     let list = |key: &str| -> Vec<String> {
         header.settings.get(key).map(|text| text.split(", ").map(str::to_owned).collect()).unwrap_or_default()

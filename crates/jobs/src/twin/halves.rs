@@ -1,7 +1,6 @@
 //! Weights in 16 bits: rounded so that outputs change least, measured against 32 bits, and left in 32 where
 //! the difference would show. Start at [`halve`].
 
-use crate::JobError;
 use rayon::prelude::*;
 use understudy_core::Vec3;
 use understudy_learn::body::{Plan, Poses, with_fixed_point};
@@ -10,18 +9,26 @@ use understudy_runtime::{Distances, Pose, Precision, Twin, TwinError};
 
 /// A group whose vertices 16-bit weights move by more than this keeps 32 bits in some layers.
 const LIMIT_MM: f64 = 0.019;
+/// The largest number that an f16 holds.
+const LARGEST_HALF: f32 = 65504.0;
 /// Poses that the difference is measured on.
 const POSES: usize = 400;
 
 /// The parts with weights that 16 bits hold. Where that costs too much a group's layers stay in 32 bits, from
 /// the last hidden one on, as few as it takes. What it costs is noted in the header.
-pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<BodyParts, JobError> {
-    let broken = |error: TwinError| JobError::Machine(error.to_string());
-    let fixed: Vec<GroupParts> = exact.groups.iter().map(with_fixed_point).collect();
+pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<BodyParts, TwinError> {
+    let mut fixed: Vec<GroupParts> = exact.groups.iter().map(with_fixed_point).collect();
+    // What 16 bits cannot hold at all stays in 32.
+    for layer in fixed.iter_mut().flat_map(|group| &mut group.layers) {
+        let large = layer.weights.iter().any(|weight| weight.abs() > LARGEST_HALF);
+        if large && layer.storage == Storage::Plain {
+            layer.storage = Storage::Single;
+        }
+    }
     let mut parts = exact.clone();
     let groups = fixed.par_iter().enumerate();
     parts.groups = groups.map(|(index, group)| plan.round_group(poses, index, group)).collect();
-    let mut errors = errors(exact, &parts, plan, poses).map_err(broken)?;
+    let mut errors = errors(exact, &parts, plan, poses)?;
     let most = exact.groups.iter().map(|group| group.layers.len()).max().unwrap_or(0);
     // One hidden layer more in every attempt, from the last; in the last attempt all that is.
     for attempt in 1..=most {
@@ -41,7 +48,7 @@ pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result
                 }
             }
         }
-        errors = self::errors(exact, &parts, plan, poses).map_err(broken)?;
+        errors = self::errors(exact, &parts, plan, poses)?;
     }
     let vertices: usize = parts.groups.iter().map(|group| group.vertices.len()).sum();
     let weighted = errors.iter().zip(&parts.groups).map(|(e, group)| e.mean * group.vertices.len() as f64);

@@ -12,9 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use understudy_core::mesh::Fnv;
-use understudy_learn::body::{BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup};
+use understudy_learn::HeldBack;
+use understudy_learn::body::{
+    BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup, Unexplained, held_back,
+};
 use understudy_rigs::Rig;
 use understudy_runtime::Precision;
+use understudy_runtime::TwinError;
 pub use understudy_runtime::body::InputFrame;
 use understudy_runtime::body::{BodyTwin, to_bytes};
 
@@ -55,7 +59,9 @@ pub struct LearnBodyConfig {
     pub output: PathBuf,
     /// The linear part.
     pub base: Base,
-    /// Mean error a vertex to aim at, mm: the narrowest network that reaches it is kept.
+    /// The rig that the dataset was recorded from, where it is not where the dataset says.
+    pub rig: Option<String>,
+    /// Error a vertex to aim at on held-back poses, root mean square, mm: the narrowest network that reaches it is kept.
     pub target_mm: Option<f64>,
     /// Weights in 16 bits; in 32 otherwise.
     pub half: bool,
@@ -71,6 +77,7 @@ impl Default for LearnBodyConfig {
             data: PathBuf::new(),
             output: PathBuf::new(),
             base: Base::default(),
+            rig: None,
             target_mm: None,
             half: true,
             threads: threads::available(),
@@ -94,8 +101,10 @@ pub struct LearnBodyReport {
     pub resumed: usize,
     /// Whether inputs were found on the live rig or estimated from the poses.
     pub inputs_probed: bool,
-    /// Validation error a vertex, root mean square over all vertices, cm.
-    pub validation_cm: f64,
+    /// How far the whole twin is from the poses that were held back, and its linear part alone.
+    pub held_back: HeldBack,
+    /// Where something moves that no recorded bone or control explains.
+    pub unexplained: Vec<Unexplained>,
     /// Size of the file.
     pub bytes: usize,
     /// Duration.
@@ -118,23 +127,11 @@ pub fn learn_body(config: &LearnBodyConfig, watch: &dyn Watch) -> Result<LearnBo
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
     let mut loaded = Loaded::read(&config.data, watch)?;
-    let (header, hash) = (loaded.header.clone(), loaded.mesh.topology_hash());
+    let header = loaded.header.clone();
     check_file(&config.output, &[&rigs::source_file(&header.rig)])?;
-    let rig = live_rig(&header.rig, hash, watch);
+    let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
     let poses = loaded.poses();
     pool.install(|| train(config, &settings, &header.rig, &poses, rig.as_deref(), start, watch))
-}
-
-/// The rig that the dataset was recorded from, where it can be opened and still has the same topology.
-fn live_rig(name: &str, topology: u64, watch: &dyn Watch) -> Option<Box<dyn Rig>> {
-    let rig = rigs::open(name, &crate::Silent).ok().map(|open| open.rig);
-    let rig = rig.filter(|rig| rig.mesh().topology_hash() == topology);
-    if rig.is_none() {
-        let message =
-            format!("the rig '{name}' is not at hand: what each network sees is estimated from the poses");
-        watch.event(Event::Note { message: &message });
-    }
-    rig
 }
 
 fn train(
@@ -148,11 +145,20 @@ fn train(
 ) -> Result<LearnBodyReport, JobError> {
     let learn = |error: LearnError| match error {
         LearnError::Stopped => JobError::Stopped,
+        diverged @ LearnError::Diverged { .. } => JobError::setting("--rate", diverged),
         other => JobError::unusable(&config.data, other),
     };
     watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
     let plan = Plan::new(poses, rig, config.base.influences(), settings).map_err(learn)?;
     watch.event(Event::Finished);
+    if plan.armature.adopted > 0 {
+        let message = format!(
+            "{} of {} bones hang on no bone that moves them: they were given parents by how they move",
+            plan.armature.adopted,
+            poses.skeleton.len()
+        );
+        watch.event(Event::Note { message: &message });
+    }
 
     let checkpoints = Checkpoints::new(&config.output, run_key(config, settings, poses));
     let epochs = settings.train.epochs as u64;
@@ -170,7 +176,8 @@ fn train(
         if epoch >= epochs {
             let known: Vec<f64> = errors.iter().copied().filter(|e| e.is_finite()).collect();
             let mean = known.iter().sum::<f64>() / known.len() as f64;
-            let message = format!("{} of {} groups, validation {mean:.4} cm", known.len(), errors.len());
+            let message =
+                format!("{} of {} groups, held-back error {:.3} mm", known.len(), errors.len(), mean * 10.0);
             watch.event(Event::Status { message: &message });
         }
     };
@@ -196,16 +203,21 @@ fn train(
 
     let networks: Vec<GroupReport> = groups.iter().map(|group| group.report.clone()).collect();
     let precision = if config.half { Precision::Half } else { Precision::Single };
+    let unfit = |error: TwinError| {
+        let hint = if config.half { "; --full-precision keeps weights in 32 bits" } else { "" };
+        JobError::unusable(&config.output, format!("the twin cannot be packed: {error}{hint}"))
+    };
     let mut parts = plan.finish(poses, rig_name, groups, settings);
     if config.half {
-        parts = halve(&parts, &plan, poses)?;
+        parts = halve(&parts, &plan, poses).map_err(unfit)?;
     }
     let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
     // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
-    let twin = BodyTwin::new(parts, precision).map_err(|error| JobError::Machine(error.to_string()))?;
+    let (held_back, unexplained) = held_back(poses, &plan, &parts, precision).map_err(learn)?;
+    warn(&held_back, &unexplained, watch);
+    BodyTwin::new(parts, precision).map_err(unfit)?;
     understudy_io::write_atomic(&config.output, &bytes)?;
     checkpoints.remove();
-    let squares: f64 = networks.iter().map(|n| n.validation_cm.powi(2) * n.vertices as f64).sum();
     Ok(LearnBodyReport {
         output: config.output.clone(),
         rig: rig_name.into(),
@@ -213,11 +225,43 @@ fn train(
         groups: networks.len(),
         resumed: resumed.into_inner() as usize,
         inputs_probed: plan.probed,
-        validation_cm: (squares / twin.vertex_count() as f64).sqrt(),
+        held_back,
+        unexplained,
         bytes: bytes.len(),
         seconds: start.elapsed().as_secs_f64(),
         networks,
     })
+}
+
+/// Says what a user must know before the twin is used.
+fn warn(held_back: &HeldBack, unexplained: &[Unexplained], watch: &dyn Watch) {
+    /// Names that a line holds.
+    const SHOWN: usize = 5;
+    if held_back.is_useless() {
+        let HeldBack { poses, mean_mm, base_mean_mm, .. } = held_back;
+        let message = format!(
+            "on the {poses} poses that were held back the twin is no better than its skinning alone ({mean_mm:.3} mm \
+             against {base_mean_mm:.3} mm): record more poses, or poses of another kind"
+        );
+        watch.event(Event::Warning { message: &message });
+    }
+    let mut groups: Vec<_> = unexplained.iter().collect();
+    groups.sort_by(|a, b| b.error_mm.total_cmp(&a.error_mm));
+    if !groups.is_empty() {
+        let shown: Vec<String> = groups
+            .iter()
+            .take(SHOWN)
+            .map(|group| format!("'{}' {:.2} mm", group.bone, group.error_mm))
+            .collect();
+        let more = if groups.len() > SHOWN { ", …" } else { "" };
+        let message = format!(
+            "around {} of the bones something moves that no recorded bone or control explains ({}{more}); a control \
+             may be missing from the recording",
+            groups.len(),
+            shown.join(", ")
+        );
+        watch.event(Event::Warning { message: &message });
+    }
 }
 
 /// What makes two runs the same: settings and data.

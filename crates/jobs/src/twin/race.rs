@@ -71,7 +71,7 @@ pub(crate) fn race(
         let steps: usize = pool.install(|| {
             let one = |(size, (x, y)): (&[usize; 4], &(Vec<f32>, Vec<f32>))| {
                 let mut net = Net::new(size, &mut Random::new(1));
-                train(&mut net, x, y, &settings, |_, _| true).steps
+                train(&mut net, x, y, &[0], &settings, |_, _| true).steps
             };
             sizes.par_iter().zip(&data).map(one).sum()
         });

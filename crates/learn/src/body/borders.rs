@@ -1,10 +1,10 @@
 //! Where groups should meet: not where a fold or a swinging hem makes neighbours move differently, but where
 //! they move alike. Two networks then have little to disagree on, and a border does not show.
 
-use super::Poses;
 use super::seams;
+use super::{Armature, Poses};
 use rayon::prelude::*;
-use understudy_core::{Adjacency, Affine3A, SkinWeights, Vec3};
+use understudy_core::{Adjacency, SkinWeights, Vec3};
 
 /// Poses that suffice to see where neighbours move differently.
 const MOST_POSES: usize = 200;
@@ -16,13 +16,11 @@ const SMOOTHING: usize = 2;
 const STAY: f64 = 0.3;
 
 /// How differently from its neighbours each vertex moves beyond what `base` explains, cm.
-pub fn strain(poses: &Poses<'_>, adjacency: &Adjacency, base: &SkinWeights) -> Vec<f64> {
+pub fn strain(poses: &Poses<'_>, armature: &Armature, adjacency: &Adjacency, base: &SkinWeights) -> Vec<f64> {
     let rest = poses.mesh.positions();
-    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
     let chosen = poses.spread(MOST_POSES);
     let one = |pose: &usize| -> Vec<f64> {
-        let carriers: Vec<Affine3A> =
-            poses.bones_of(*pose).iter().zip(&inverse_rest).map(|(bone, rest)| *bone * *rest).collect();
+        let carriers = armature.carriers(poses.bones_of(*pose));
         let mut left = vec![Vec3::ZERO; rest.len()];
         base.linear_blend(&carriers, rest, &mut left);
         left.iter_mut().zip(poses.vertices_of(*pose)).for_each(|(place, truth)| *place = *truth - *place);

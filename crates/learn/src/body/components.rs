@@ -29,13 +29,12 @@ pub struct Wanted {
     pub most: usize,
 }
 
-/// The fewest components whose mean error a vertex is below what is wanted. `rows`:
-/// `[n × width]`, three numbers a vertex; the mean is removed in place. By subspace iteration on a random
+/// The fewest components whose mean error a vertex is below what is wanted. `rows`: `[all × width]`, three
+/// numbers a vertex; components are fitted to the first `n`, the mean is removed from all in place. By subspace iteration on a random
 /// start (Halko, Martinsson and Tropp 2011) with two rounds.
-pub fn fit(rows: &mut [f32], width: usize, centred: bool, wanted: Wanted, seed: u64) -> Components {
-    let n = rows.len() / width;
+pub fn fit(rows: &mut [f32], width: usize, n: usize, centred: bool, wanted: Wanted, seed: u64) -> Components {
     let mut sums = vec![0.0f64; width];
-    for row in rows.chunks_exact(width) {
+    for row in rows.chunks_exact(width).take(n) {
         sums.iter_mut().zip(row).for_each(|(sum, r)| *sum += f64::from(*r));
     }
     let mut mean: Vec<f32> = sums.iter().map(|sum| (sum / n as f64) as f32).collect();
@@ -45,6 +44,7 @@ pub fn fit(rows: &mut [f32], width: usize, centred: bool, wanted: Wanted, seed: 
     for row in rows.chunks_exact_mut(width) {
         row.iter_mut().zip(&mean).for_each(|(r, m)| *r -= m);
     }
+    let rows = &rows[..n * width];
     let most = wanted.most.min(width).min(n);
     let wide = (most + 8).min(width).min(n);
     let mut random = Random::new(seed);
@@ -71,7 +71,7 @@ fn sort_by_variance(rows: &[f32], n: usize, width: usize, basis: &mut Vec<f32>, 
     multiply(&mut covariance, 0.0, View::new(&scores, n, wide).transposed(), View::new(&scores, n, wide));
     let covariance: Vec<f64> = covariance.iter().map(|c| f64::from(*c)).collect();
     let eigen = understudy_core::eigen::SymmetricEigen::new(&covariance, wide)
-        .expect("a covariance of finite numbers is finite and symmetric");
+        .expect("residuals are lengths that single precision can square, so their covariance is finite");
     let turn: Vec<f32> = eigen.vectors.iter().map(|v| *v as f32).collect();
     let mut turned = vec![0.0f32; wide * width];
     multiply(&mut turned, 0.0, View::new(&turn, wide, wide), View::new(basis, wide, width));
@@ -189,7 +189,7 @@ mod tests {
                 (0..width).map(|i| 7.0 + (0..3).map(|k| scores[k] * axes[k * width + i]).sum::<f32>()),
             );
         }
-        let components = fit(&mut rows, width, true, WANTED, 1);
+        let components = fit(&mut rows, width, n, true, WANTED, 1);
         assert_eq!(components.count, 3, "error {}", components.error);
         for a in 0..3 {
             for b in 0..3 {
@@ -199,6 +199,6 @@ mod tests {
             }
         }
         let mut constant = vec![2.0; 30 * 6];
-        assert_eq!(fit(&mut constant, 6, true, WANTED, 1).count, 0);
+        assert_eq!(fit(&mut constant, 6, 30, true, WANTED, 1).count, 0);
     }
 }

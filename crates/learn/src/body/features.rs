@@ -18,11 +18,10 @@ pub(super) struct Features {
 }
 
 impl Plan {
-    /// What the network of a group sees in every pose. Numbers that never change are left out, and those
+    /// What the network of a group sees in every pose, in the plan's order. Numbers that never change are left out, and those
     /// that others explain up to a share `tolerance` of their variance.
     pub(super) fn features(&self, poses: &Poses<'_>, group: usize, tolerance: f64) -> Features {
-        let all: Vec<usize> = (0..poses.len()).collect();
-        let (candidates, raw) = self.raw_numbers(poses, group, &all);
+        let (candidates, raw) = self.raw_numbers(poses, group, &self.order);
         let (wide, n) = (candidates.len(), poses.len() as f64);
         let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
         for row in raw.chunks_exact(wide.max(1)) {
@@ -34,7 +33,12 @@ impl Plan {
         }
         let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
         // A number that never changes tells nothing and would be divided by zero.
-        let varying: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5).collect();
+        let controls_at = (poses.skeleton.len() * BONE_INPUTS) as u32;
+        let unit = |input: u32| match input < controls_at {
+            true => self.armature.unit_of_number(input as usize / BONE_INPUTS, input as usize % BONE_INPUTS),
+            false => 1.0,
+        };
+        let varying: Vec<usize> = (0..wide).filter(|i| spread[*i] > 1e-5 * unit(candidates[*i])).collect();
         let kept = independent(&raw, wide, &varying, &sums, &spread, tolerance);
         let mean: Vec<f32> = kept.iter().map(|i| sums[*i] as f32).collect();
         let scale: Vec<f32> = kept.iter().map(|i| (1.0 / spread[*i]) as f32).collect();
@@ -78,15 +82,16 @@ impl Plan {
             .flat_map(|bone| (0..BONE_INPUTS as u32).map(move |n| bone * BONE_INPUTS as u32 + n))
             .chain(controls.iter().map(|c| first_control + control_slot(c)))
             .collect();
-        let parents: Vec<Option<usize>> = poses.skeleton.bones().iter().map(|b| b.parent).collect();
         let row = |pose: usize| {
             let global = poses.bones_of(pose);
-            let to_group = global[own].inverse();
+            let to_group = self.armature.to_frame(&global[own]);
             let bone_numbers = bones.iter().flat_map(|bone| {
                 let bone = *bone as usize;
-                let relative = match (self.frame, parents[bone]) {
+                let relative = match (self.frame, self.armature.parents[bone]) {
                     (InputFrame::Group, _) => to_group * global[bone],
-                    (InputFrame::Parent, Some(parent)) => global[parent].inverse() * global[bone],
+                    (InputFrame::Parent, Some(parent)) => {
+                        self.armature.to_frame(&global[parent]) * global[bone]
+                    }
                     (InputFrame::Parent, None) => global[bone],
                 };
                 relative.to_cols_array()
@@ -111,6 +116,8 @@ fn independent(
     tolerance: f64,
 ) -> Vec<usize> {
     const MOST_ROWS: usize = 2500;
+    /// Columns that are explained as little as the least explained, up to this share.
+    const TIE: f64 = 0.99;
     if tolerance <= 0.0 || varying.is_empty() {
         return varying.to_vec();
     }
@@ -129,12 +136,13 @@ fn independent(
     let mut left: Vec<f64> = (0..count).map(|i| gram[i * count + i]).collect();
     let mut factor: Vec<Vec<f64>> = Vec::new();
     let mut chosen: Vec<usize> = Vec::new();
-    while let Some(pivot) =
-        (0..count).filter(|i| !chosen.contains(i)).max_by(|a, b| left[*a].total_cmp(&left[*b]))
-    {
-        if left[pivot] < tolerance {
+    loop {
+        let open = || (0..count).filter(|i| !chosen.contains(i));
+        let most = open().map(|i| left[i]).fold(0.0, f64::max);
+        // Of those that are as good the first, so that rounding does not choose.
+        let Some(pivot) = open().find(|i| left[*i] >= TIE * most).filter(|_| most >= tolerance) else {
             break;
-        }
+        };
         let root = left[pivot].sqrt();
         let column: Vec<f64> = (0..count)
             .map(|i| {

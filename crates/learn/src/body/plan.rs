@@ -4,11 +4,10 @@ use super::assign::{Assignment, assign};
 use super::components::{self, Components, Wanted};
 use super::features::Features;
 use super::influence::{self, GroupInputs};
-use super::{LearnError, Poses, borders, seams};
-use crate::baselines::Examples;
+use super::{Armature, FEWEST_POSES, LearnError, Poses, borders, seams};
 use crate::baselines::skinning::fit_skinning_among;
 use crate::dense::Net;
-use crate::dense::train::{TrainReport, TrainSettings, train};
+use crate::dense::train::{Stop, TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -142,8 +141,14 @@ pub struct Plan {
     pub probed: bool,
     /// How networks see the bones.
     pub frame: InputFrame,
-    /// The linear base, where it is not one bone a vertex.
+    /// The linear base; `None` follows the one bone of a vertex's group.
     pub base: Option<SkinWeights>,
+    /// The bones as they are taken.
+    pub armature: Armature,
+    /// All poses, those that are held back last, each part ascending: rows of everything that is trained on.
+    pub order: Vec<usize>,
+    /// How many of them are trained on.
+    pub trained: usize,
 }
 
 /// How one group went.
@@ -178,6 +183,8 @@ pub struct TrainedGroup {
 /// the network could not take back what others do to it.
 fn linear_base(
     poses: &Poses<'_>,
+    armature: &Armature,
+    trained: &[usize],
     groups: &[(u32, Vec<u32>)],
     inputs: &[GroupInputs],
     influences: usize,
@@ -187,8 +194,8 @@ fn linear_base(
     const CANDIDATES: usize = 16;
     /// Influences below this cost time and leave nothing to see.
     const LEAST: f64 = 0.02;
-    let inverse_rest: Vec<Affine3A> = poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-    let examples = Examples { poses, rest: poses.mesh.positions(), inverse_rest: &inverse_rest };
+    let count = trained.len().min(EXAMPLES);
+    let examples: Vec<usize> = (0..count).map(|i| trained[i * trained.len() / count]).collect();
     let owner = seams::owners(groups, poses.mesh.vertex_count());
     let choice = |((own, _), inputs): (&(u32, Vec<u32>), &GroupInputs)| {
         let mut bones: Vec<usize> = inputs.bones.iter().map(|bone| *bone as usize).collect();
@@ -199,8 +206,15 @@ fn linear_base(
     };
     let choices: Vec<Vec<usize>> = groups.iter().zip(inputs).map(choice).collect();
     let chosen = |vertex: usize| &choices[owner[vertex] as usize][..];
-    let examples_of = examples.skinning(EXAMPLES);
-    fit_skinning_among(examples.rest, &examples_of, influences, CANDIDATES, chosen, LEAST)
+    let (rest, examples) = (poses.mesh.positions(), poses.skinned(armature, &examples));
+    fit_skinning_among(rest, &examples, influences, CANDIDATES, chosen, LEAST)
+}
+
+/// One bone a vertex as skin weights.
+fn rigid_base(poses: &Poses<'_>, assignment: &Assignment) -> SkinWeights {
+    let rows: Vec<Vec<(u16, f32)>> =
+        assignment.bone_of_vertex.iter().map(|bone| vec![(*bone as u16, 1.0)]).collect();
+    SkinWeights::from_rows(&rows, poses.skeleton.len()).expect("every vertex has one bone")
 }
 
 /// Bone and vertices of each group.
@@ -215,19 +229,20 @@ fn groups_of(assignment: &Assignment) -> Vec<(u32, Vec<u32>)> {
 /// What each group's network sees.
 fn inputs_of(
     poses: &Poses<'_>,
+    armature: &Armature,
     rig: Option<&dyn Rig>,
     groups: &[(u32, Vec<u32>)],
     frame: InputFrame,
 ) -> Result<Vec<GroupInputs>, LearnError> {
     let inputs = match rig {
-        Some(rig) => influence::probe(rig, groups)?,
-        None => influence::estimate(poses, groups),
+        Some(rig) => influence::probe(rig, armature, groups, frame)?,
+        None => influence::estimate(poses, armature, groups, frame),
     };
     Ok(match frame {
         InputFrame::Parent => inputs,
         InputFrame::Group => {
             let seen = inputs.into_iter().zip(groups);
-            seen.map(|(inputs, (bone, _))| inputs.with_parents(poses.skeleton, *bone)).collect()
+            seen.map(|(inputs, (bone, _))| inputs.with_parents(armature, *bone)).collect()
         }
     })
 }
@@ -243,27 +258,44 @@ impl Plan {
     ) -> Result<Self, LearnError> {
         settings.check()?;
         poses.check()?;
-        let mut assignment = assign(poses, settings.assignment_tolerance);
+        if poses.len() < FEWEST_POSES {
+            return Err(LearnError::TooFewPoses { got: poses.len(), want: FEWEST_POSES });
+        }
+        let held: Vec<usize> =
+            settings.train.held_back(poses.len()).iter().map(|row| *row as usize).collect();
+        let mut order: Vec<usize> =
+            (0..poses.len()).filter(|pose| held.binary_search(pose).is_err()).collect();
+        let trained = order.len();
+        order.extend(held);
+        let armature = Armature::new(poses);
+        let mut assignment = assign(poses, &armature, settings.assignment_tolerance);
         let mut groups = groups_of(&assignment);
-        let mut inputs = inputs_of(poses, rig, &groups, settings.frame)?;
-        let mut base = (influences > 1).then(|| linear_base(poses, &groups, &inputs, influences));
+        let mut inputs = inputs_of(poses, &armature, rig, &groups, settings.frame)?;
+        let fit = |groups: &[(u32, Vec<u32>)], inputs: &[GroupInputs]| {
+            linear_base(poses, &armature, &order[..trained], groups, inputs, influences)
+        };
+        let mut base = (influences > 1).then(|| fit(&groups, &inputs));
         let adjacency = poses.mesh.adjacency();
         if let (Some(first), 1..) = (&base, settings.border_rings) {
-            let strain = borders::strain(poses, &adjacency, first);
+            let strain = borders::strain(poses, &armature, &adjacency, first);
             let owner = seams::owners(&groups, adjacency.vertex_count());
             let owner = borders::settle(&adjacency, &owner, &strain, settings.border_rings);
             let bone = |group: &u32| groups[*group as usize].0;
             assignment.bone_of_vertex = owner.iter().map(bone).collect();
             groups = groups_of(&assignment);
-            inputs = inputs_of(poses, rig, &groups, settings.frame)?;
-            base = Some(linear_base(poses, &groups, &inputs, influences));
+            inputs = inputs_of(poses, &armature, rig, &groups, settings.frame)?;
+            base = Some(fit(&groups, &inputs));
+        }
+        if base.is_none() && armature.rigid_frames {
+            // A frame does not stretch with its bone; skinning does.
+            base = Some(rigid_base(poses, &assignment));
         }
         let ghosts = match settings.seam_rings {
             0 => vec![Vec::new(); groups.len()],
             _ => seams::ghosts(&adjacency, &groups),
         };
         let (probed, frame) = (rig.is_some(), settings.frame);
-        Ok(Self { assignment, groups, ghosts, inputs, probed, frame, base })
+        Ok(Self { assignment, groups, ghosts, inputs, probed, frame, base, armature, order, trained })
     }
 
     /// The vertices that a group's network speaks of: its own, then its ghosts.
@@ -285,32 +317,31 @@ impl Plan {
         rings.iter().map(factor).chain(ghosts).flat_map(|factor| [factor; 3]).collect()
     }
 
-    /// Residuals in the group's bone's frame (2.2), ghosts included, `[N × 3P]`.
+    /// Residuals in the frame of the group's bone (2.2), ghosts included, `[N × 3P]` in the plan's order.
     fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
         let (bone, members) = (self.groups[group].0, self.spoken(group));
         let bone = bone as usize;
         let rest = poses.mesh.positions();
-        let inverse_rest: Vec<Affine3A> =
-            poses.skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-        let row = |pose: usize| {
-            let global = poses.bones_of(pose);
-            let to_bone = global[bone].inverse();
+        let inverse_bind = &self.armature.inverse_bind;
+        let row = |pose: &usize| {
+            let global = poses.bones_of(*pose);
+            let to_bone = self.armature.to_frame(&global[bone]);
             let linear = |vertex: usize| -> Vec3 {
                 let carry =
-                    |b: usize| global[b].transform_point3(inverse_rest[b].transform_point3(rest[vertex]));
+                    |b: usize| global[b].transform_point3(inverse_bind[b].transform_point3(rest[vertex]));
                 match &self.base {
                     None => carry(bone),
                     Some(base) => base.row(vertex).map(|(b, w)| carry(b) * w).sum(),
                 }
             };
-            let vertices = poses.vertices_of(pose);
+            let vertices = poses.vertices_of(*pose);
             let residual = |v: &u32| {
                 let vertex = *v as usize;
                 to_bone.transform_vector3(vertices[vertex] - linear(vertex)).to_array()
             };
             members.iter().flat_map(residual).collect::<Vec<f32>>()
         };
-        (0..poses.len()).into_par_iter().flat_map_iter(row).collect()
+        self.order.par_iter().flat_map_iter(row).collect()
     }
 
     /// Controls that some group sees, ascending.
@@ -345,7 +376,7 @@ impl Plan {
         // A network that sees nothing can still say the mean.
         let centred = settings.centred || inputs.is_empty();
         let Components { mean: centre, basis, count, error } =
-            components::fit(&mut rows, width, centred, settings.wanted(), seed);
+            components::fit(&mut rows, width, self.trained, centred, settings.wanted(), seed);
         let mut report = GroupReport {
             bone: poses.skeleton.bones()[*bone as usize].name.clone(),
             vertices: members.len(),
@@ -382,7 +413,7 @@ impl Plan {
             View::new(&basis, count, width).transposed(),
         );
         drop(rows);
-        // The basis is orthonormal and a bone moves rigidly, so distances of coefficients are distances of
+        // The basis is orthonormal and so is the frame, so distances of coefficients are distances of
         // vertices: (2.5) can be minimised in coefficients.
         let power = scores.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>() / poses.len() as f64;
         let unit = (power / count as f64).sqrt().max(1e-9);
@@ -396,18 +427,22 @@ impl Plan {
             strengths.iter_mut().zip(row).for_each(|(sum, s)| *sum += (f64::from(*s) * unit).powi(2));
         }
         strengths.iter_mut().for_each(|sum| *sum = (*sum / poses.len() as f64).sqrt());
+        let held: Vec<u32> = (self.trained as u32..self.order.len() as u32).collect();
         let mut best: Option<(Net, TrainReport, usize)> = None;
         for hidden in settings.widths_for(count) {
             let sizes = [inputs.len(), hidden, hidden, count];
             let mut net = Net::new(&sizes, &mut Random::stream(seed, hidden as u64));
             let mut stopped = false;
-            let outcome = train(&mut net, &x, &scores, &settings.train, |epoch, validation| {
+            let outcome = train(&mut net, &x, &scores, &held, &settings.train, |epoch, validation| {
                 let go_on = watch(epoch, per_vertex(validation));
                 stopped |= !go_on;
                 go_on
             });
             if stopped {
                 return Err(LearnError::Stopped);
+            }
+            if outcome.stop == Stop::Diverged {
+                return Err(LearnError::Diverged { bone: report.bone, rate: settings.train.rate });
             }
             let good = settings.target.is_some_and(|target| per_vertex(outcome.validation) <= target);
             if best.as_ref().is_none_or(|(_, old, _)| outcome.validation < old.validation) {
@@ -482,16 +517,17 @@ impl Plan {
                 inputs: Inputs {
                     bones: bones
                         .iter()
-                        .map(|b| BoneHeader { name: b.name.clone(), parent: b.parent })
+                        .zip(&self.armature.parents)
+                        .map(|(bone, parent)| BoneHeader { name: bone.name.clone(), parent: *parent })
                         .collect(),
                     controls,
                 },
                 training,
             },
             frame: self.frame,
-            rigid_frames: false,
+            rigid_frames: self.armature.rigid_frames,
             rest_vertices: poses.mesh.positions().to_vec(),
-            rest_bones: poses.skeleton.rest_global().to_vec(),
+            rest_bones: self.armature.inverse_bind.iter().map(Affine3A::inverse).collect(),
             base: self.base.clone(),
             faces: poses.mesh.faces().to_vec(),
             seams: (settings.seam_rings > 0).then(|| {

@@ -3,6 +3,7 @@
 //! their digits in the Gram matrices.
 
 use super::DecompositionError;
+use crate::LARGEST_CM;
 use rayon::prelude::*;
 use understudy_core::rotation::{RigidMotion, fit_rigid};
 use understudy_core::{Affine3A, DMat3, DQuat, DVec3, Vec3};
@@ -134,16 +135,24 @@ fn check(rest: &[Vec3], frames: &[&[Vec3]]) -> Result<(), DecompositionError> {
     if frames.is_empty() {
         return Err(DecompositionError::Count { what: "frames", got: 0, want: 1 });
     }
-    if let Some(vertex) = rest.iter().position(|p| !p.is_finite()) {
-        return Err(DecompositionError::NonFinite { frame: None, vertex });
-    }
+    let positions = |frame: Option<usize>, positions: &[Vec3]| {
+        for (vertex, position) in positions.iter().enumerate() {
+            let distance = position.abs().max_element();
+            if !position.is_finite() {
+                return Err(DecompositionError::NonFinite { frame, vertex });
+            }
+            if distance > LARGEST_CM {
+                return Err(DecompositionError::TooFar { frame, vertex, distance });
+            }
+        }
+        Ok(())
+    };
+    positions(None, rest)?;
     for (index, frame) in frames.iter().enumerate() {
         if frame.len() != rest.len() {
             return Err(DecompositionError::Frame { frame: index, got: frame.len(), want: rest.len() });
         }
-        if let Some(vertex) = frame.iter().position(|p| !p.is_finite()) {
-            return Err(DecompositionError::NonFinite { frame: Some(index), vertex });
-        }
+        positions(Some(index), frame)?;
     }
     Ok(())
 }

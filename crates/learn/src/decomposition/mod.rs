@@ -16,6 +16,7 @@ mod weights;
 
 pub use reconstruct::{DecomposedSkin, Reconstruction};
 
+use crate::LARGEST_CM;
 use animation::Animation;
 use search::Search;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,16 @@ pub enum DecompositionError {
         got: usize,
         /// Needed.
         want: usize,
+    },
+    /// A position whose square does not fit into single precision.
+    #[error("vertex {vertex} of {} is {distance:e} from the origin; more than {LARGEST_CM:e} cannot be fitted", .frame.map_or("the rest pose".to_owned(), |f| format!("frame {f}")))]
+    TooFar {
+        /// The frame, `None` for the rest pose.
+        frame: Option<usize>,
+        /// The vertex.
+        vertex: usize,
+        /// How far away.
+        distance: f32,
     },
     /// A position that is not finite.
     #[error("vertex {vertex} of {} is not finite", .frame.map_or("the rest pose".to_owned(), |f| format!("frame {f}")))]

@@ -184,6 +184,9 @@ fn bad_settings_and_stops() {
     ] {
         assert!(matches!(decompose(&rest, &frames, &bad, |_| true), Err(DecompositionError::Setting { .. })));
     }
+    let far = [Vec3::ZERO, Vec3::X * 1e20, Vec3::Y];
+    let error = decompose(&rest, &[&far], &good, |_| true);
+    assert!(matches!(error, Err(DecompositionError::TooFar { frame: Some(0), vertex: 1, .. })), "{error:?}");
     let (rest, frames) = noise(40, 6, 1);
     let settings = DecompositionSettings { bones: 3, ..good };
     let stopped = decompose(&rest, &views(&frames), &settings, |progress| progress.iteration < 2);

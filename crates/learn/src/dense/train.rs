@@ -3,6 +3,7 @@
 
 use super::{Adam, Net, Pass};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use understudy_core::Random;
 
 /// How to train.
@@ -54,29 +55,59 @@ pub enum Stop {
     Patience,
     /// The watcher said so.
     Asked,
+    /// Errors grew beyond all bounds: what was learned is worth nothing.
+    Diverged,
 }
 
-/// Trains `net` on rows of `inputs` and `targets`. `watch(epoch, validation)` is called after every epoch
-/// and may stop it by answering `false`.
+/// How many times worse than silence an error must be for training to have diverged: over-fitting is never so bad.
+const DIVERGED: f64 = 2.0;
+
+impl TrainSettings {
+    /// Fewer rows than this say nothing about over-fitting, where there are enough to hold back.
+    const FEWEST_HELD: usize = 8;
+
+    /// Rows to hold back of that many, ascending: a random share; none of so few that nothing would be left.
+    pub fn held_back(&self, rows: usize) -> Vec<u32> {
+        let fewest = Self::FEWEST_HELD.min(rows / 4);
+        let held =
+            if rows < 4 { 0 } else { ((rows as f32 * self.validation) as usize).clamp(fewest, rows / 2) };
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        shuffle(&mut order, &mut Random::stream(self.seed, u64::MAX));
+        order.truncate(held);
+        order.sort_unstable();
+        order
+    }
+}
+
+/// Trains `net` on rows of `inputs` and `targets` but for those held back. `watch(epoch, validation)` is called
+/// after every epoch and may stop it by answering `false`.
 ///
 /// # Panics
-/// When the arrays do not hold the same number of rows, or none.
+/// When the arrays do not hold the same number of rows, or none to train on.
 pub fn train(
     net: &mut Net,
     inputs: &[f32],
     targets: &[f32],
+    held_back: &[u32],
     settings: &TrainSettings,
     mut watch: impl FnMut(usize, f64) -> bool,
 ) -> TrainReport {
     let (width, height) = (net.sizes()[0], net.sizes()[net.layer_count()]);
     let rows = targets.len() / height.max(1);
-    assert!(rows > 0 && inputs.len() == rows * width, "one input a target, and at least one");
-    let held = if rows < 4 { 0 } else { ((rows as f32 * settings.validation) as usize).clamp(1, rows / 2) };
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    shuffle(&mut order, &mut Random::stream(settings.seed, u64::MAX));
-    let (validation_rows, training_rows) = order.split_at_mut(held);
-    let validation_rows: &[u32] = if held == 0 { &*training_rows } else { validation_rows };
-    let (validation_rows, mut training_rows) = (validation_rows.to_vec(), training_rows.to_vec());
+    let held: HashSet<u32> = held_back.iter().copied().collect();
+    let mut training_rows: Vec<u32> = (0..rows as u32).filter(|row| !held.contains(row)).collect();
+    assert!(
+        !training_rows.is_empty() && inputs.len() == rows * width,
+        "one input a target, and at least one"
+    );
+    let validation_rows = if held.is_empty() { training_rows.clone() } else { held_back.to_vec() };
+    // What a network that always says zero would miss by: one that ends far beyond has learned nothing.
+    let power = |rows: &[u32]| {
+        let row = |row: &u32| &targets[*row as usize * height..(*row as usize + 1) * height];
+        let squares: f64 = rows.iter().flat_map(row).map(|t| f64::from(*t).powi(2)).sum();
+        (squares / rows.len() as f64).sqrt()
+    };
+    let silent = power(&validation_rows).max(power(&training_rows));
 
     let batch = settings.batch.clamp(1, training_rows.len());
     let steps_an_epoch = training_rows.len() / batch;
@@ -119,6 +150,10 @@ pub fn train(
             stop = Stop::Asked;
             break;
         }
+        if !validation.is_finite() {
+            stop = Stop::Diverged;
+            break;
+        }
         if epoch - best.1 >= settings.patience {
             stop = Stop::Patience;
             break;
@@ -126,6 +161,9 @@ pub fn train(
     }
     if best.0.is_finite() {
         net.parameters.copy_from_slice(&best.2);
+    }
+    if best.0 > DIVERGED * silent && stop != Stop::Asked {
+        stop = Stop::Diverged;
     }
     TrainReport { epochs, steps, validation: best.0, stop }
 }
@@ -154,7 +192,8 @@ mod tests {
         let settings = TrainSettings { epochs: 80, batch: 32, rate: 0.01, ..TrainSettings::default() };
         let run = || {
             let mut net = Net::new(&[2, 24, 24, 2], &mut Random::new(1));
-            let report = train(&mut net, &inputs, &targets, &settings, |_, _| true);
+            let held = settings.held_back(2000);
+            let report = train(&mut net, &inputs, &targets, &held, &settings, |_, _| true);
             (net, report)
         };
         let (net, report) = run();
@@ -165,7 +204,20 @@ mod tests {
     #[test]
     fn a_single_row_and_a_stop_are_fine() {
         let mut net = Net::new(&[1, 4, 1], &mut Random::new(1));
-        let report = train(&mut net, &[0.5], &[0.25], &TrainSettings::default(), |epoch, _| epoch < 3);
+        let report = train(&mut net, &[0.5], &[0.25], &[], &TrainSettings::default(), |epoch, _| epoch < 3);
         assert_eq!((report.stop, report.epochs), (Stop::Asked, 4));
+    }
+
+    #[test]
+    fn divergence_is_called_by_its_name() {
+        let inputs: Vec<f32> = (0..200).map(|i| (i as f32 * 0.37).sin()).collect();
+        let targets: Vec<f32> = inputs.iter().map(|x| x * x).collect();
+        for rate in [1e4, 1e30, f32::MAX] {
+            let settings = TrainSettings { rate, epochs: 20, ..TrainSettings::default() };
+            let mut net = Net::new(&[1, 8, 1], &mut Random::new(1));
+            let held = settings.held_back(200);
+            let report = train(&mut net, &inputs, &targets, &held, &settings, |_, _| true);
+            assert_eq!(report.stop, Stop::Diverged, "{rate}: {report:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod burn;
 mod components;
 pub mod coordinates;
 pub mod frame;
+mod held_back;
 pub mod inputs;
 pub mod loss;
 pub mod motion;
@@ -31,10 +32,12 @@ pub mod trainer;
 pub mod transfer;
 mod update;
 
+pub use held_back::Truth;
 pub use plan::{Plan, coarse_problem_of};
 pub use schedule::{Progress, Schedule};
 pub use segments::{SegmentKind, SegmentPlan};
 
+use crate::LARGEST_CM;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use understudy_core::{ControlSpecs, Mesh, Vec3};
@@ -86,6 +89,16 @@ pub enum FaceLearnError {
         /// What.
         what: &'static str,
     },
+    /// A number that squares beyond what single precision holds.
+    #[error(
+        "pose {pose} has a vertex {distance:e} cm from the origin; more than {LARGEST_CM:e} cm cannot be learned"
+    )]
+    TooFar {
+        /// The pose.
+        pose: usize,
+        /// How far away.
+        distance: f32,
+    },
     /// The live rig failed while it was probed.
     #[error(transparent)]
     Rig(#[from] RigError),
@@ -98,8 +111,10 @@ pub enum FaceLearnError {
         /// Why.
         problem: String,
     },
-    /// The loss became infinite.
-    #[error("the loss is not finite any more at step {step}; lower the learning rate")]
+    /// Training left every good place.
+    #[error(
+        "training diverged: after {step} steps the networks are worse than untrained ones; take a lower rate"
+    )]
     Diverged {
         /// Where.
         step: usize,
@@ -135,7 +150,7 @@ pub enum FaceLearnError {
 }
 
 /// Fewer poses than this are no dataset.
-pub const FEWEST_POSES: usize = 8;
+pub const FEWEST_POSES: usize = 20;
 
 /// Recorded poses of a rig, all in memory: `vertices` is the bulk, 12 bytes a vertex and pose.
 #[derive(Debug, Clone)]
@@ -200,6 +215,10 @@ impl FacePoses<'_> {
             }
             if self.vertices_of(pose).iter().any(|v| !v.is_finite()) {
                 return bad("a vertex");
+            }
+            let distance = self.vertices_of(pose).iter().map(|v| v.abs().max_element()).fold(0.0, f32::max);
+            if distance > LARGEST_CM {
+                return Err(FaceLearnError::TooFar { pose, distance });
             }
         }
         Ok(())

@@ -93,7 +93,8 @@ pub fn learn(
         ..TrainSettings::default()
     };
     let mut stopped = false;
-    let report = train(&mut net, &x, &targets, &settings, |epoch, _| {
+    let held = settings.held_back(poses.len());
+    let report = train(&mut net, &x, &targets, &held, &settings, |epoch, _| {
         let go_on = watch(epoch);
         stopped |= !go_on;
         go_on

@@ -377,8 +377,8 @@ fn spread(poses: &[u32], most: usize) -> Vec<usize> {
     (0..count).map(|i| poses[i * poses.len() / count] as usize).collect()
 }
 
-/// Training and validation poses, drawn by the seed.
-fn split(poses: usize, settings: &FaceSettings) -> (Vec<u32>, Vec<usize>) {
+/// Training and validation poses, drawn by the seed. Of the latter at most so many that looking at them takes no time.
+pub(super) fn split(poses: usize, settings: &FaceSettings) -> (Vec<u32>, Vec<usize>) {
     let held = |pose: &usize| {
         Random::stream(settings.seed ^ 0x5b11, *pose as u64).unit() < f64::from(settings.validation)
     };

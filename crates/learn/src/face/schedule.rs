@@ -77,6 +77,9 @@ pub struct Progress {
     pub steps_at_rate: usize,
     /// The best validation loss of all.
     pub best: f32,
+    /// The validation loss before the first step.
+    #[serde(default = "largest")]
+    pub untrained: f32,
     /// The loss that the next gain is measured against.
     pub mark: f32,
     /// Looks since the last gain.
@@ -97,10 +100,17 @@ pub enum End {
 
 impl Default for Progress {
     fn default() -> Self {
-        let (best, mark) = (f32::MAX, f32::MAX);
-        Self { rate: 0, steps: 0, steps_at_rate: 0, best, mark, stale: 0, ended: Vec::new() }
+        let (best, mark, untrained) = (f32::MAX, f32::MAX, f32::MAX);
+        Self { rate: 0, steps: 0, steps_at_rate: 0, best, untrained, mark, stale: 0, ended: Vec::new() }
     }
 }
+
+fn largest() -> f32 {
+    f32::MAX
+}
+
+/// How many times worse than before training a loss must be for training to have diverged.
+const DIVERGED: f32 = 1.5;
 
 /// What a listener wants after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +142,9 @@ pub fn run<N: Into<Next>>(
 ) -> Result<(), FaceLearnError> {
     let mut poses = vec![0usize; batch];
     let mut time_is_up = false;
+    if progress.steps == 0 {
+        progress.untrained = trainer.measure(validation).total() as f32;
+    }
     while progress.rate < schedule.rates.len() {
         let (rate, cap) = (schedule.rates[progress.rate], schedule.caps[progress.rate]);
         let converged = progress.stale >= schedule.patience;
@@ -162,6 +175,10 @@ pub fn run<N: Into<Next>>(
             Next::Rate => time_is_up = true,
             Next::Stop => return Err(FaceLearnError::Stopped),
         }
+    }
+    // A checkpoint of before does not know.
+    if progress.untrained < f32::MAX && progress.best > DIVERGED * progress.untrained {
+        return Err(FaceLearnError::Diverged { step: progress.steps });
     }
     Ok(())
 }

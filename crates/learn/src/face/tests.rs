@@ -502,6 +502,9 @@ mod training {
         let bare = bare.build().expect("a valid mesh");
         let poses = FacePoses { mesh: &bare, ..face.poses() };
         assert_eq!(poses.check(), Err(FaceLearnError::NoUvs));
+        let mut far = face.poses();
+        far.vertices[5].y = -1e20;
+        assert!(matches!(far.check(), Err(FaceLearnError::TooFar { pose: 0, .. })));
         let mut broken = face.poses();
         broken.vertices[300].y = f32::NAN;
         assert!(matches!(broken.check(), Err(FaceLearnError::NonFinite { .. })));
