@@ -23,6 +23,7 @@ impl Tracker {
     }
 }
 
+/// The whole program; public, so that a test can run it.
 pub fn main() -> Result<(), Box<dyn Error>> {
     // A rig of 102 shapes with correctives of two, three and four of them, and a minute of weights.
     let rig = random_rig(&SyntheticRig { vertices: 1000, ..SyntheticRig::paper() });

@@ -5,6 +5,7 @@ use std::io::Write;
 use understudy_core::{BlendshapeRig, Shape, SparseDeltas, Vec3};
 use understudy_solve::inverse_rig::{InverseSettings, invert};
 
+/// The whole program; public, so that a test can run it.
 pub fn main() -> Result<(), Box<dyn Error>> {
     // Lengths are centimetres. A strip of skin whose corner can be pulled up, out, or both.
     let neutral: Vec<Vec3> = (0..20).map(|i| Vec3::new(i as f32 * 0.5, 0.0, 0.0)).collect();

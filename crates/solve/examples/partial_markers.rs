@@ -8,6 +8,7 @@ use understudy_solve::inverse_rig::Missing;
 use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::{InverseRig, InverseSettings};
 
+/// The whole program; public, so that a test can run it.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let size = SyntheticRig { vertices: 2000, shapes: 12, radius: (6.0, 12.0), ..SyntheticRig::small(21) };
     let rig = random_rig(&size);
