@@ -135,7 +135,7 @@ fn euler_angles(turn: DQuat) -> [[f64; 3]; 2] {
     let level = c0.x.hypot(c0.y);
     let y = (-c0.z).atan2(level);
     // At ±90° only x − z or x + z is determined: the two share it.
-    let x = if level > 1e-6 {
+    let x = if level > 1e-9 {
         c1.z.atan2(c2.z)
     } else {
         0.5 * if y > 0.0 { c1.x.atan2(c1.y) } else { (-c1.x).atan2(c1.y) }

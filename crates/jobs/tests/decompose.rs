@@ -181,7 +181,7 @@ fn meshes_one_by_one_and_what_is_wrong_with_them() {
         (vec![paths[0].clone(), other], "not that of"),
         (vec![empty], "neither a dataset nor"),
         (vec![folder.join("missing.npz")], "missing.npz"),
-        (vec![folder.join("rook.twin")], "neither a rig"),
+        (vec![folder.join("rook.twin")], "no such file"),
         (vec![paths[0].clone(), folder.join("x.npz")], "x.npz"),
         (Vec::new(), "no animation"),
     ];

@@ -120,7 +120,7 @@ fn the_file_plays_the_fitted_skin() {
     assert!(std::fs::read(&config.output).expect("was written") == first, "threads changed the file");
 
     let bad = |clip: &str| ExportGlbConfig { clips: vec![clip.into()], ..config.clone() };
-    for (clip, word) in [("fly", "no clip 'fly'"), (&*folder.join("train").display().to_string(), "gaussian")]
+    for (clip, word) in [("fly", "no such clip"), (&*folder.join("train").display().to_string(), "gaussian")]
     {
         let error = export_glb(&bad(clip), &Silent).expect_err("no such clip");
         assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
