@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    understudy_fuzz::blendshape_npz(bytes);
+    understudy_fuzz::targets::blendshape_npz(bytes);
 });

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    understudy_fuzz::obj(bytes);
+    understudy_fuzz::targets::obj(bytes);
 });

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 
 /// The tests of the run time that touch memory by hand: kernels, loaders, threads.
-const TESTS: [&str; 5] = ["body::", "dense::", "container::", "large_pages::", "workers::"];
+const TESTS: [&str; 6] = ["body::", "face::", "dense::", "container::", "large_pages::", "workers::"];
 
 /// Miri, or valgrind where the word is `--valgrind`.
 pub fn run(words: &[&str]) -> Result<()> {

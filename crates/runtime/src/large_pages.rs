@@ -1,6 +1,5 @@
-//! Memory for the vertices of a crowd. A kernel writes to many poses in turn, each on pages of its own: of pages of
-//! four kilobytes a core does not know enough addresses by heart and has to look up most of them, of pages of two
-//! megabytes it does.
+//! Memory for the vertices of a crowd, in large pages. A kernel writes to many poses in turn, each on pages of its own: with
+//! pages of four kilobytes most writes miss the TLB, with pages of two megabytes they do not.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};

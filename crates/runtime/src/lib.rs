@@ -51,6 +51,9 @@ pub mod workers;
 mod workers;
 
 pub use container::VERSION;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub use container::with_right_checksum;
 pub use dense::{Activation, LayerError, Precision};
 pub use error::{PoseError, TwinError};
 pub use header::{BoneHeader, Distances, Header, Inputs, Training};

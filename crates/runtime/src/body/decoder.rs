@@ -17,12 +17,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use understudy_core::{Affine3A, Vec3};
 
-/// Vertices a panel.
+/// Vertices per panel.
 pub const LANES: usize = 8;
-/// Numbers a panel and column.
+/// Numbers per panel and column.
 pub const NUMBERS: usize = 3 * LANES;
 
-/// Numbers a pair of panels and column.
+/// Numbers per pair of panels and column.
 const PAIR: usize = 2 * NUMBERS;
 
 /// Which lane of its panel a vertex is in: when eight places are turned into triples, x is where it belongs, and y and
@@ -75,7 +75,7 @@ enum Run {
 #[derive(Debug, Clone)]
 pub struct Decoder {
     columns: usize,
-    /// Panel after panel, [`NUMBERS`] a column.
+    /// Panel after panel, [`NUMBERS`] per column.
     weights: Weights,
     /// Where each panel's columns start, and the end of the last, `[panels + 1]`. A panel ends at its last
     /// column that is not zero: most components leave most of a group alone.
@@ -93,7 +93,7 @@ pub struct Decoder {
     lines: prefetch::Lines,
 }
 
-/// Coefficients of some poses and what they are carried by.
+/// Coefficients of some poses and the bones that transform them.
 #[derive(Clone, Copy)]
 pub struct Coefficients<'a> {
     /// Pose `i` at `i · stride`.
@@ -242,7 +242,7 @@ impl Decoder {
         pair_columns(&self.starts, first)
     }
 
-    /// Multiply-adds a pose.
+    /// Multiply-adds per pose.
     pub fn multiply_adds(&self) -> usize {
         self.starts[self.runs.len()] * NUMBERS
     }

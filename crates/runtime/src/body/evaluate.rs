@@ -30,11 +30,11 @@ pub(crate) struct Workspace {
     bone_lanes: BoneLanes,
     chunks: Vec<Mutex<Chunk>>,
     block: usize,
-    /// Opinions on ghosts, `[block × ghosts]`.
+    /// Predictions of ghosts, `[block × ghosts]`.
     ghosts: VertexBuffer,
-    /// Corrections at the seams, one buffer a pose of the block.
+    /// Corrections at the seams, one buffer per pose of the block.
     corrections: Vec<Mutex<Vec<Vec3A>>>,
-    /// What carries a rest place by each bone, where there is a linear base, `[block × J]`.
+    /// Rest → pose of each bone, where there is a linear base, `[block × J]`.
     skinning_matrices: Vec<[f32; BONE_INPUTS]>,
 }
 

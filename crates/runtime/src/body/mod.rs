@@ -1,4 +1,4 @@
-//! The body twin (METHODS M1): every vertex follows one bone, and a small network a group of vertices
+//! The body twin: every vertex follows one bone, and a small network per group of vertices
 //! adds what the bone does not explain, in that bone's frame:
 //!
 //! `d̃_k(S) = d̂_k(S) + X_b n_k(S)` (body-twin paper, eq. 2.4).
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use skin::Skin;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
-/// Numbers a bone gives to a network: its transform in its parent's frame, column by column.
+/// Numbers that a bone gives to a network: its transform in its parent's frame, column by column.
 pub const BONE_INPUTS: usize = 12;
 
 /// The frame in which a network sees the bones.
@@ -104,7 +104,7 @@ pub struct GroupParts {
     pub mean: Vec<f32>,
     /// Then multiplied.
     pub scale: Vec<f32>,
-    /// The last gives three numbers a vertex, ghosts after the group's own; empty for a group that only
+    /// The last gives three numbers per vertex, ghosts after the group's own; empty for a group that only
     /// follows its bone.
     pub layers: Vec<LayerParts>,
 }

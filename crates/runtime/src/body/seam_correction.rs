@@ -1,6 +1,6 @@
 //! No cracks where groups meet. Two networks err independently, so the error jumps at their border. Every
 //! network therefore also says where its neighbours' nearest vertices are (its ghosts). A vertex at a
-//! border goes to the mean of all opinions; the correction fades over some rings into the group.
+//! border goes to the mean of all predictions; the correction fades over some rings into the group.
 
 use crate::TwinError;
 use understudy_core::{Vec3, Vec3A};
@@ -78,7 +78,7 @@ struct Mean {
     share: f32,
     /// Where its sources end.
     end: u32,
-    /// One over the number of opinions.
+    /// One over the number of predictions.
     weight: f32,
 }
 
@@ -101,7 +101,7 @@ impl PackedSeams {
             let next = (out.border.len() + out.means.len()) as u32;
             if index < seams.border {
                 out.sources.extend_from_slice(sources);
-                // At a border one's own opinion counts too.
+                // At a border the own prediction counts too.
                 let weight = 1.0 / (sources.len() + 1) as f32;
                 out.border.push(Mean { vertex, share, end: out.sources.len() as u32, weight });
                 place.push(next);
@@ -128,7 +128,7 @@ impl PackedSeams {
         self.border.len() + self.means.len()
     }
 
-    /// Corrects the vertices of one pose. `ghosts`: all groups' opinions. `corrections`: working memory.
+    /// Corrects the vertices of one pose. `ghosts`: all groups' predictions. `corrections`: working memory.
     pub fn apply(&self, ghosts: &[Vec3], corrections: &mut [Vec3A], out: &mut [Vec3]) {
         let mut start = 0;
         for (entry, correction) in self.border.iter().zip(&mut *corrections) {

@@ -20,7 +20,7 @@ pub struct Skin {
     starts: Vec<u32>,
     /// The bone of each entry.
     bones: Vec<u32>,
-    /// Eight weights an entry.
+    /// Eight weights per entry.
     weights: Vec<[f32; LANES]>,
 }
 

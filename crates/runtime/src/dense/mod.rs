@@ -19,7 +19,7 @@ pub mod tanh;
 use half::f16;
 use thiserror::Error;
 
-/// Rows a panel: two AVX2 registers of sums.
+/// Rows per panel: two AVX2 registers of sums.
 pub const PANEL: usize = 16;
 
 /// Panels that kernels of crowds unpack together at most.
@@ -59,10 +59,10 @@ pub enum LayerError {
 /// How weights are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// Two bytes a weight: half the memory traffic, which is what bounds a single pose.
+    /// Two bytes per weight: half the memory traffic, which is what bounds a single pose.
     #[default]
     Half,
-    /// Four bytes a weight.
+    /// Four bytes per weight.
     Single,
 }
 
@@ -215,7 +215,7 @@ impl Layer {
     }
 
     /// Many poses. `x`: pose `i` at `i · x_stride`. `y`: pose `i` at `i · y_stride`, padding written too.
-    /// `panel`: working memory of [`Self::working_size`], for weights unpacked once a panel.
+    /// `panel`: working memory of [`Self::working_size`], for weights unpacked once per panel.
     ///
     /// # Panics
     /// When a buffer is too short.

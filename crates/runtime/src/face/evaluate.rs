@@ -26,7 +26,7 @@ pub(crate) struct Workspace {
 struct Share {
     nets: Vec<usize>,
     buffers: [Vec<f32>; 2],
-    /// One set of images a shape: the frame of zeros is in the same place for all drawings of a shape.
+    /// One set of images per shape: the frame of zeros is in the same place for all drawings of a shape.
     images: Vec<(MapShape, Images, Vec<f32>)>,
     /// Offsets of the vertices of all its networks, one after another; then normals, where there are some.
     offsets: Vec<Vec3>,

@@ -1,5 +1,5 @@
 //! A network's convolutions: an image of dense numbers grows, by nearest upsampling and 3×3 convolutions,
-//! into a map of offsets. Only pixels that some vertex can see are drawn. Start at [`MapDecoder`].
+//! into a map of offsets. Only pixels that some vertex samples are evaluated. Start at [`MapDecoder`].
 //!
 //! A 3×3 convolution after nearest ×2 upsampling is four 2×2 convolutions of the small image, one for each
 //! parity of the output pixel: with kernel rows `k₀ k₁ k₂`, even output rows see `k₀` above and `k₁ + k₂`
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Far beyond any map of ours: a file of a few bytes must not ask for more.
 const MOST_PARAMETERS: usize = 1 << 24;
 
-/// Sizes of a decoder network. Defaults are those of a coarse network.
+/// Sizes of a network that decodes a map. Defaults are those of a coarse network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapShape {
     /// Side of the first image, pixels.
@@ -35,7 +35,7 @@ pub struct MapShape {
     #[serde(default)]
     pub untied: bool,
     /// Dense numbers that every pixel of the map reads besides its features, with weights of its own: large
-    /// motions need not be told by convolutions. No rectifier follows them: they are to be the principal
+    /// motions need not come from convolutions. No rectifier follows them: they are to be the principal
     /// components of what the vertices do, or a turn of these. The paper has none.
     #[serde(default, alias = "common")]
     pub shared_features: usize,
@@ -63,12 +63,12 @@ impl MapShape {
         self.side * self.side * self.channels
     }
 
-    /// Numbers that the dense layers give: the first image, then those that all pixels read.
+    /// Numbers that the dense layers give: the first image, then the shared features.
     pub fn dense_numbers(&self) -> usize {
         self.first_image() + self.shared_features
     }
 
-    /// Numbers that a pixel of the map reads: its features, then those that all pixels read.
+    /// Numbers that a pixel of the map reads: its features, then the shared features.
     pub fn reads(&self) -> usize {
         self.hidden + self.shared_features
     }
@@ -131,14 +131,14 @@ struct Convolution {
     backward: Option<(Stencil, Places)>,
 }
 
-/// The convolutions of a network and the pixels that they draw.
+/// The convolutions of a network and the pixels at which they are evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapDecoder {
     shape: MapShape,
     slope: f32,
     convolutions: Vec<Convolution>,
-    /// Pixels of the map that are drawn: where their features stand, and where the map has them.
-    seen: Vec<[u32; 2]>,
+    /// Pixels of the map that are evaluated: where their features stand, and where the map has them.
+    sampled: Vec<[u32; 2]>,
     point: Point,
     multiply_adds: usize,
 }
@@ -148,16 +148,16 @@ pub struct MapDecoder {
 pub struct Images {
     /// The first, then the output of every stage.
     layers: Vec<Vec<f32>>,
-    /// What all pixels of the map read, padded with zeros.
+    /// Shared features, padded with zeros.
     shared_features: Vec<f32>,
 }
 
-/// Numbers a pixel of the map: offset, normal where there is one, padding.
+/// Numbers per pixel of the map: offset, normal where there is one, padding.
 pub fn map_stride(outputs: usize) -> usize {
     outputs.next_multiple_of(4)
 }
 
-/// Lanes of what all pixels read.
+/// Lanes of shared features.
 fn shared_stride(shared_features: usize) -> usize {
     shared_features.next_multiple_of(8)
 }
@@ -168,36 +168,36 @@ fn pixel(side: usize, stride: usize, row: usize, column: usize) -> u32 {
 }
 
 impl MapDecoder {
-    /// Weights are zero until [`MapDecoder::load`]. `seen`: for every pixel of the map whether it is wanted.
+    /// Weights are zero until [`MapDecoder::load`]. `sampled`: for every pixel of the map whether it is wanted.
     ///
     /// # Panics
-    /// When `seen` is not the map's size.
-    pub fn new(shape: MapShape, slope: f32, seen: &[bool]) -> Self {
+    /// When `sampled` is not the map's size.
+    pub fn new(shape: MapShape, slope: f32, sampled: &[bool]) -> Self {
         let map = shape.map_side();
-        assert_eq!(seen.len(), map * map, "one answer a pixel");
+        assert_eq!(sampled.len(), map * map, "one answer per pixel");
         let hidden = stride(shape.hidden);
-        let places = seen.iter().enumerate().filter(|(_, seen)| **seen);
+        let places = sampled.iter().enumerate().filter(|(_, sampled)| **sampled);
         let place = |(index, _): (usize, &bool)| {
             let (row, column) = (index / map, index % map);
             [pixel(map, hidden, row + 1, column + 1), (index * map_stride(shape.outputs)) as u32]
         };
-        let drawn = places.map(place).collect();
-        let mut wanted = seen.to_vec();
+        let evaluated = places.map(place).collect();
+        let mut wanted = sampled.to_vec();
         let mut convolutions = vec![plain(&shape, &mut wanted)];
         for convolution in (0..shape.doublings).rev() {
             convolutions.push(doubling(&shape, convolution, &mut wanted));
         }
         convolutions.reverse();
-        let seen: Vec<[u32; 2]> = drawn;
+        let sampled: Vec<[u32; 2]> = evaluated;
         let point = Point::new(
             shape.outputs,
             [hidden, shared_stride(shape.shared_features)],
-            shape.untied.then_some(seen.len()),
+            shape.untied.then_some(sampled.len()),
         );
         let stencils = convolutions.iter().flat_map(|convolution| &convolution.forward);
         let sums = |(s, p): &(Stencil, Places)| p.len() * s.taps().len() * s.inputs() * s.outputs();
-        let multiply_adds = stencils.map(sums).sum::<usize>() + seen.len() * point.work();
-        Self { shape, slope, convolutions, seen, point, multiply_adds }
+        let multiply_adds = stencils.map(sums).sum::<usize>() + sampled.len() * point.work();
+        Self { shape, slope, convolutions, sampled, point, multiply_adds }
     }
 
     /// A decoder with these parameters that only goes forwards: of every weight it keeps the one form that this kernel
@@ -232,8 +232,8 @@ impl MapDecoder {
     pub(super) fn pixel_weights(&self) -> Vec<f32> {
         let (outputs, hidden, shared) = (self.shape.outputs, self.shape.hidden, self.shape.shared_features);
         let [features, lanes] = self.point.lanes();
-        let mut out = Vec::with_capacity(self.seen.len() * outputs * (self.shape.reads() + 1));
-        for row in (0..self.seen.len() * outputs).map(|row| row * lanes) {
+        let mut out = Vec::with_capacity(self.sampled.len() * outputs * (self.shape.reads() + 1));
+        for row in (0..self.sampled.len() * outputs).map(|row| row * lanes) {
             let read = (row..row + hidden).chain(row + features..row + features + shared);
             out.extend(read.map(|place| self.point.weight(place)));
         }
@@ -311,15 +311,15 @@ impl MapDecoder {
         }
     }
 
-    /// The pixels of the map that are drawn, by number, in the order in which they are drawn.
+    /// The pixels of the map that are evaluated, by number, in their order.
     pub fn sampled_pixels(&self) -> Vec<usize> {
         let stride = map_stride(self.shape.outputs);
-        self.seen.iter().map(|[_, place]| *place as usize / stride).collect()
+        self.sampled.iter().map(|[_, place]| *place as usize / stride).collect()
     }
 
     /// After [`MapDecoder::forward`] and [`MapDecoder::backward`], for weights that every pixel has of its own:
-    /// the factors of the derivative of each pixel that is drawn, features `[seen][hidden]`, what all read
-    /// `[shared_features]`, and derivatives by the map `[seen][outputs]`.
+    /// the factors of the derivative of each sampled pixel, features `[sampled][hidden]`, shared features
+    /// `[shared_features]`, and derivatives by the map `[sampled][outputs]`.
     pub fn factors(
         &self,
         images: &Images,
@@ -332,13 +332,13 @@ impl MapDecoder {
         shared_features.copy_from_slice(&images.shared_features[..self.shape.shared_features]);
         let image = images.layers.last().expect("there are images");
         let out = features.chunks_exact_mut(hidden).zip(slopes.chunks_exact_mut(outputs));
-        for (&[from, to], (features, slopes)) in self.seen.iter().zip(out) {
+        for (&[from, to], (features, slopes)) in self.sampled.iter().zip(out) {
             features.copy_from_slice(&image[from as usize..from as usize + hidden]);
             slopes.copy_from_slice(&by_map[to as usize..to as usize + outputs]);
         }
     }
 
-    /// Takes dense numbers over: `[side][side][channels]` of the first image, then those that all read.
+    /// Takes dense numbers over: `[side][side][channels]` of the first image, then shared features.
     pub fn load_input(&self, numbers: &[f32], images: &mut Images) {
         let (side, channels) = (self.shape.side, self.shape.channels);
         let lanes = stride(channels);
@@ -362,24 +362,24 @@ impl MapDecoder {
         shared_features.copy_from_slice(&images.shared_features[..self.shape.shared_features]);
     }
 
-    /// Draws the map from the first image. All images keep what the backward pass needs.
+    /// Evaluates the map from the first image. All images keep what the backward pass needs.
     pub fn forward(&self, kernel: Kernel, images: &mut Images, map: &mut [f32]) {
         for (index, stage) in self.convolutions.iter().enumerate() {
             let (before, after) = images.layers.split_at_mut(index + 1);
             stage.forward(kernel, &before[index], &mut after[0], self.slope);
         }
         let features = images.layers.last().expect("there are images");
-        self.point.forward(kernel, &self.seen, features, &images.shared_features, map);
+        self.point.forward(kernel, &self.sampled, features, &images.shared_features, map);
     }
 
     /// From derivatives by the map to derivatives by the first image. `slopes`: images of derivatives, zero
-    /// at pixels that this decoder does not see (as [`MapDecoder::images`] gives them).
+    /// at pixels that this decoder does not evaluate (as [`MapDecoder::images`] gives them).
     pub fn backward(&self, kernel: Kernel, images: &Images, by_map: &[f32], slopes: &mut Images) {
         let features = images.layers.last().expect("there are images");
         let last = slopes.layers.last_mut().expect("as many slopes");
         self.point.backward(
             kernel,
-            &self.seen,
+            &self.sampled,
             self.slope,
             features,
             by_map,
@@ -417,7 +417,7 @@ impl MapDecoder {
         }
         if let Some(sums) = &mut sums.point {
             let features = images.layers.last().expect("there are images");
-            self.point.accumulate(kernel, &self.seen, features, by_map, sums);
+            self.point.accumulate(kernel, &self.sampled, features, by_map, sums);
         }
     }
 
@@ -581,7 +581,7 @@ fn window(size: usize, side: usize, stride: usize) -> Vec<u32> {
     (0..size * size).map(|tap| pixel(side, stride, tap / size, tap % size)).collect()
 }
 
-/// A convolution with fewer products, where its sizes are the usual ones. `wanted`: pixels that it draws.
+/// A convolution with fewer products, where its sizes are the usual ones. `wanted`: pixels at which it is evaluated.
 #[cfg(target_arch = "x86_64")]
 fn tiled(kind: Kind, shape: &MapShape, convolution: usize, wanted: &[bool]) -> Option<TiledConvolution> {
     let side = shape.side << (convolution + 1).min(shape.doublings);

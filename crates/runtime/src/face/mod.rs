@@ -1,7 +1,7 @@
-//! The face twin (METHODS M2): small networks draw maps of offsets in texture space, vertices sample them.
+//! The face twin: small networks decode maps of offsets in texture space, vertices sample them.
 //!
-//! `V(p) = F(p) · (V⁰ + Σ sample(map(p), U))`: a coarse network a segment draws 32×32 pixels, refinement
-//! networks draw 64×64 for crowded regions, rigid segments follow ten vertices each. Ours: where
+//! `V(p) = F(p) · (V⁰ + Σ sample(map(p), U))`: a coarse network per segment decodes 32×32 pixels, refinement
+//! networks 64×64 for crowded regions, rigid segments follow ten vertices each. Ours: where
 //! the whole head moves a small network gives its frame `F`, and a body like an eye has one of its own. Start at
 //! [`FaceTwin::new`]; a [`Player`](crate::Player) evaluates it and its derivative by the controls. The file format is in
 //! `file.rs`, checks are in `check.rs`, packing is in `pack.rs`.
@@ -102,13 +102,13 @@ pub struct NetParts {
     pub scale: Vec<f32>,
     /// The dense layers; see [`NetParts::rectified`] for what stands between them.
     pub dense: Vec<DenseParts>,
-    /// The map that the dense layers begin; `None`: the last layer gives three numbers a vertex.
+    /// The map that the dense layers begin; `None`: the last layer gives three numbers per vertex.
     pub map: Option<MapParts>,
 }
 
 impl NetParts {
     /// How many of a dense layer's outputs a leaky rectifier follows: all of them, but not the numbers that all
-    /// pixels of a map read, nor three numbers a vertex.
+    /// pixels of a map read, nor three numbers per vertex.
     pub fn rectified(&self, layer: usize) -> usize {
         match &self.map {
             _ if layer + 1 < self.dense.len() => self.dense[layer].bias.len(),

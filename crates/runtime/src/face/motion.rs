@@ -1,4 +1,4 @@
-//! Rigid motions told by small networks: that of the whole head, so that networks that draw maps see a head
+//! Rigid motions given by small networks: that of the whole head, so that networks that decode maps see a head
 //! that holds still, and those of eyes and gums. A rotation vector and a translation, and their derivative.
 
 use super::pack::{pack_dense, unpack_dense};

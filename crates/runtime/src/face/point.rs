@@ -22,13 +22,13 @@ pub(super) struct Point {
     outputs: usize,
     /// Features of a pixel.
     lanes: usize,
-    /// Numbers that all pixels read.
+    /// Number of shared features.
     shared_features: usize,
     untied: bool,
 }
 
 impl Point {
-    /// Zero. `lanes`: of features and of what all pixels read, the latter a multiple of eight. `sets`: the
+    /// Zero. `lanes`: of features and of shared features, the latter a multiple of eight. `sets`: the
     /// number of pixels where each has weights of its own.
     pub fn new(outputs: usize, [lanes, shared_features]: [usize; 2], sets: Option<usize>) -> Self {
         let count = sets.unwrap_or(1);
@@ -68,10 +68,10 @@ impl Point {
     }
 
     fn check(&self, pixels: &[Pixel], features: usize, shared_features: usize, map: usize) {
-        assert_eq!(shared_features, self.shared_features, "what all pixels read");
+        assert_eq!(shared_features, self.shared_features, "shared features");
         let fits = |p: &Pixel| p[0] as usize + self.lanes <= features && p[1] as usize + self.outputs <= map;
         assert!(pixels.iter().all(fits), "pixels lie in the images");
-        assert!(!self.untied || pixels.len() * self.outputs == self.bias.len(), "a set a pixel");
+        assert!(!self.untied || pixels.len() * self.outputs == self.bias.len(), "a set per pixel");
     }
 
     /// The set of pixel number `index`.
@@ -195,7 +195,7 @@ impl Point {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    //! Sixteen features, what all pixels read by eights, three outputs or six.
+    //! Sixteen features, shared features by eights, three outputs or six.
 
     use super::{LANES, Pixel, Point};
     use std::arch::x86_64::*;

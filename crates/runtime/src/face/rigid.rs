@@ -149,6 +149,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
         #[test]
         fn a_rigid_motion_is_found_again(seed in 0u64..500, count in 3usize..12) {
             let mut random = Random::new(seed);

@@ -18,6 +18,12 @@ const PER_GROUP: usize = 330;
 
 /// The size of a film character: 40 groups, 13,200 vertices.
 pub fn body() -> Twin {
+    sized_body(BONES, PER_GROUP, [240, 128, 25])
+}
+
+/// So many bones with a group each. Widths: of inputs, hidden layers and components.
+pub fn sized_body(bones: usize, per_group: usize, [inputs, hidden, components]: [usize; 3]) -> Twin {
+    let vertices = bones * per_group;
     let layer = |rows: usize, columns: usize, activation| LayerParts {
         weights: (0..rows * columns).map(|i| ((i * 37 % 101) as f32 - 50.0) * 1e-3).collect(),
         bias: vec![0.01; rows],
@@ -26,55 +32,54 @@ pub fn body() -> Twin {
     };
     let group = |index: usize| GroupParts {
         bone: index,
-        vertices: (0..PER_GROUP as u32).map(|v| (v as usize * BONES + index) as u32).collect(),
-        ghosts: vec![((index + 1) % BONES) as u32],
-        inputs: (0..20 * 12).map(|i| ((i + index * 12) % (BONES * 12)) as u32).collect(),
-        mean: vec![0.0; 240],
-        scale: vec![0.1; 240],
+        vertices: (0..per_group).map(|v| (v * bones + index) as u32).collect(),
+        ghosts: vec![((index + 1) % bones) as u32],
+        inputs: (0..inputs).map(|i| ((i + index * 12) % (bones * 12)) as u32).collect(),
+        mean: vec![0.0; inputs],
+        scale: vec![0.1; inputs],
         layers: vec![
-            layer(128, 240, Activation::Tanh),
-            layer(128, 128, Activation::Tanh),
-            layer(25, 128, Activation::None),
-            layer(3 * (PER_GROUP + 1), 25, Activation::None),
+            layer(hidden, inputs, Activation::Tanh),
+            layer(hidden, hidden, Activation::Tanh),
+            layer(components, hidden, Activation::None),
+            layer(3 * (per_group + 1), components, Activation::None),
         ],
     };
-    let bones = (0..BONES).map(|b| BoneHeader { name: format!("b{b}"), parent: b.checked_sub(1) }).collect();
+    // Two bones per vertex.
+    let row = |v: usize| vec![((v % bones) as u16, 0.75), (((v + 1) % bones) as u16, 0.25)];
+    let rows: Vec<Vec<(u16, f32)>> = (0..vertices).map(row).collect();
+    let name = |b: usize| BoneHeader { name: format!("b{b}"), parent: b.checked_sub(1) };
+    let (all, border) = (2 * bones as u32, bones as u32);
     let parts = BodyParts {
         header: Header {
             rig: "test".into(),
             topology_hash: 0,
             units: "cm".into(),
-            inputs: Inputs { bones, controls: ControlSpecs::new(vec![]).expect("none are valid") },
+            inputs: Inputs {
+                bones: (0..bones).map(name).collect(),
+                controls: ControlSpecs::new(vec![]).expect("none are valid"),
+            },
             training: Training::default(),
         },
         frame: InputFrame::Group,
         rigid_frames: false,
-        rest_vertices: (0..BONES * PER_GROUP).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
-        rest_bones: vec![Affine3A::IDENTITY; BONES],
-        base: Some(skin()),
-        faces: (0..13_000).map(|v| Face::triangle(v, v + 1, v + 2)).collect(),
+        rest_vertices: (0..vertices).map(|v| Vec3::splat(v as f32 * 0.01)).collect(),
+        rest_bones: vec![Affine3A::IDENTITY; bones],
+        base: Some(SkinWeights::from_rows(&rows, bones).expect("convex rows")),
+        faces: (2..vertices as u32).map(|v| Face::triangle(v - 2, v - 1, v)).collect(),
         // The first vertex of every group at a border, a second one behind it.
         seams: Some(SeamCorrection {
-            vertices: (0..2 * BONES as u32).collect(),
-            border: BONES,
-            shares: vec![1.0; 2 * BONES],
-            offsets: (0..=2 * BONES as u32).collect(),
-            sources: (0..BONES as u32).chain(0..BONES as u32).collect(),
+            vertices: (0..all).collect(),
+            border: bones,
+            shares: vec![1.0; 2 * bones],
+            offsets: (0..=all).collect(),
+            sources: (0..border).chain(0..border).collect(),
         }),
-        groups: (0..BONES).map(group).collect(),
+        groups: (0..bones).map(group).collect(),
     };
     BodyTwin::new(parts, Precision::Half).expect("a valid twin").into()
 }
 
-/// Two bones a vertex.
-fn skin() -> SkinWeights {
-    let row = |v: usize| vec![((v % BONES) as u16, 0.75), (((v + 1) % BONES) as u16, 0.25)];
-    let rows: Vec<Vec<(u16, f32)>> = (0..BONES * PER_GROUP).map(row).collect();
-    SkinWeights::from_rows(&rows, BONES).expect("convex rows")
-}
-
 pub const CONTROLS: usize = 200;
-pub const VERTICES: usize = 12_020;
 
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 37 % 101) as f32 - 50.0) * 2e-3).collect()
@@ -84,7 +89,13 @@ fn layer(rows: usize, columns: usize) -> DenseParts {
     DenseParts { weights: numbers(rows * columns), bias: numbers(rows) }
 }
 
-fn net(name: String, stage: Stage, vertices: Vec<u32>, shape: MapShape) -> NetParts {
+fn net(
+    name: String,
+    stage: Stage,
+    vertices: Vec<u32>,
+    shape: MapShape,
+    [inputs, hidden]: [usize; 2],
+) -> NetParts {
     let far = (shape.map_side() - 1) as f32;
     // At steps of 1/512 of a pixel, as texture coordinates are.
     let place = |v: &u32| {
@@ -94,10 +105,10 @@ fn net(name: String, stage: Stage, vertices: Vec<u32>, shape: MapShape) -> NetPa
     NetParts {
         name,
         stage,
-        inputs: (0..CONTROLS as u32 / 2).collect(),
-        mean: vec![0.0; CONTROLS / 2],
-        scale: vec![1.0; CONTROLS / 2],
-        dense: vec![layer(256, CONTROLS / 2), layer(shape.dense_numbers(), 256)],
+        inputs: (0..inputs as u32).collect(),
+        mean: vec![0.0; inputs],
+        scale: vec![1.0; inputs],
+        dense: vec![layer(hidden, inputs), layer(shape.dense_numbers(), hidden)],
         map: Some(MapParts {
             shape,
             parameters: numbers(shape.parameter_count()),
@@ -109,24 +120,37 @@ fn net(name: String, stage: Stage, vertices: Vec<u32>, shape: MapShape) -> NetPa
 
 /// The size of a film face: sixteen coarse networks, eight refinements, 12,000 vertices.
 pub fn face() -> Twin {
-    let positions = (0..VERTICES).map(|v| Vec3::new((v % 20) as f32, (v / 20) as f32, 0.1 * (v % 7) as f32));
-    let faces = (0..VERTICES as u32 - 21).map(|v| Face::quad(v, v + 1, v + 21, v + 20)).collect();
-    let mesh = MeshParts { positions: positions.collect(), faces, ..MeshParts::default() };
-    let controls = (0..CONTROLS).map(|c| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0)).collect();
     let shape = MapShape { untied: true, shared_features: 40, ..MapShape::default() };
-    let fine = MapShape { untied: true, shared_features: 40, ..MapShape::refinement() };
+    sized_face(CONTROLS, [750, 16], [800, 8], shape, 256)
+}
+
+/// Coarse and refinement networks: vertices of each and how many, with maps of a shape and twice its side.
+pub fn sized_face(
+    controls: usize,
+    [coarse_size, coarse_count]: [u32; 2],
+    [fine_size, fine_count]: [u32; 2],
+    shape: MapShape,
+    hidden: usize,
+) -> Twin {
+    let drawn = coarse_size * coarse_count;
+    let vertices = drawn + 20;
+    let positions = (0..vertices).map(|v| Vec3::new((v % 20) as f32, (v / 20) as f32, 0.1 * (v % 7) as f32));
+    let faces = (0..vertices - 21).map(|v| Face::quad(v, v + 1, v + 21, v + 20)).collect();
+    let mesh = MeshParts { positions: positions.collect(), faces, ..MeshParts::default() };
+    let specs = (0..controls).map(|c| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0)).collect();
+    let fine = MapShape { doublings: shape.doublings + 1, ..shape };
     let range = |index: u32, count: u32| (index * count..(index + 1) * count).collect::<Vec<u32>>();
-    let coarse = (0..16).map(|n| net(format!("segment {n}"), Stage::Coarse, range(n, 750), shape));
-    let refinement = (0..8).map(|n| net(format!("region {n}"), Stage::Refinement, range(n, 800), fine));
+    let widths = [controls / 2, hidden];
+    let coarse = (0..coarse_count)
+        .map(|n| net(format!("segment {n}"), Stage::Coarse, range(n, coarse_size), shape, widths));
+    let refinement = (0..fine_count)
+        .map(|n| net(format!("region {n}"), Stage::Refinement, range(n, fine_size), fine, widths));
     let parts = FaceParts {
         header: Header {
             rig: "test".into(),
             topology_hash: 0,
             units: "cm".into(),
-            inputs: Inputs {
-                bones: Vec::new(),
-                controls: ControlSpecs::new(controls).expect("valid controls"),
-            },
+            inputs: Inputs { bones: Vec::new(), controls: ControlSpecs::new(specs).expect("valid controls") },
             training: Training::default(),
         },
         mesh: mesh.build().expect("a valid mesh"),
@@ -140,7 +164,7 @@ pub fn face() -> Twin {
         nets: coarse.chain(refinement).collect(),
         bodies: vec![RigidBodyParts {
             name: "eye".into(),
-            vertices: (12_010..12_020).collect(),
+            vertices: (drawn + 10..vertices).collect(),
             motion: MotionParts {
                 pivot: Vec3::ONE,
                 inputs: vec![1, 2, 5],
@@ -151,8 +175,8 @@ pub fn face() -> Twin {
         }],
         rigid: vec![RigidParts {
             name: "tooth".into(),
-            vertices: (12_000..12_010).collect(),
-            follows: (10..20).collect(),
+            vertices: (drawn..drawn + 10).collect(),
+            follows: (1..11).collect(),
         }],
     };
     FaceTwin::new(parts, Precision::Half).expect("a valid twin").into()

@@ -1,15 +1,15 @@
-//! Memory that a decoder will write next. Poses lie far apart, and nothing but the decoder foresees it. Kernels ask for
-//! one line in one or two poses a column: a core waits for so many lines at once and no more, and asked for all at
-//! once they would hold up what follows.
+//! Prefetches the cache lines that a decoder will write next. Poses lie far apart in memory, which no hardware prefetcher
+//! foresees. Kernels prefetch one line of one or two poses per column: a core has few line-fill buffers, and prefetched all
+//! at once the lines would hold up what follows.
 
 use super::{Coefficients, Decoder, LANES, NUMBERS, PAIR};
 use std::ops::Range;
 use understudy_core::Vec3;
 
-/// Columns in which one line is asked for in all poses of a tile.
+/// Columns during which one line is prefetched in all poses of a tile.
 pub const COLUMNS_PER_LINE: usize = 4;
 
-// Loops in assembly count in these: so many columns a line, so many bytes a column.
+// Loops in assembly count in these: so many columns per line, so many bytes per column.
 const _: () =
     assert!(COLUMNS_PER_LINE == 4 && NUMBERS * size_of::<f32>() == 96 && PAIR * size_of::<f32>() == 192);
 
@@ -31,7 +31,7 @@ macro_rules! column {
     };
 }
 
-/// Asks for the line at hand in one of the poses, as text.
+/// Prefetches the line at hand in one of the poses, as text.
 macro_rules! prefetch {
     ($pose:literal) => {
         concat!("mov {row}, [{rows} + 8 * ", $pose, "]\n", "prefetcht0 [{row} + {line}]\n")

@@ -60,7 +60,7 @@ impl BoneLanes {
     }
 
     /// Writes the inputs of one group in all poses to `rows`. `controls`: inputs that are no bones', by their index.
-    /// `working`: one an input.
+    /// `working`: one per input.
     pub fn input_features(
         &self,
         kernel: Kernel,

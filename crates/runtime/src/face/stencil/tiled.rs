@@ -15,7 +15,7 @@ const WORTH: f64 = 2.5;
 /// Points of the transform that has most.
 const MOST_POINTS: usize = Winograd::POINTS;
 
-/// What is drawn.
+/// What is convolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A 3×3 convolution.
@@ -24,7 +24,7 @@ pub enum Kind {
     Doubled,
 }
 
-/// Tiles of 2×2 pixels and the weights that draw them.
+/// Tiles of 2×2 pixels and the weights of their convolution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiledConvolution {
     kind: Kind,
@@ -90,7 +90,7 @@ impl TiledConvolution {
         self.bias[..bias.len()].copy_from_slice(bias);
     }
 
-    /// Draws all tiles; what is negative is multiplied by `slope`.
+    /// Convolves all tiles; what is negative is multiplied by `slope`.
     ///
     /// # Panics
     /// When an image is too short.

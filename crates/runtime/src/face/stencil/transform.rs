@@ -5,9 +5,9 @@
 use super::LANES;
 use std::arch::x86_64::*;
 
-/// One way to draw a tile of 2×2 pixels.
+/// One way to convolve a tile of 2×2 pixels.
 pub trait Transform {
-    /// Products a tile, for each pair of channels.
+    /// Products per tile, for each pair of channels.
     const POINTS: usize;
 
     /// The kernel by points.
