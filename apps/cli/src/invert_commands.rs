@@ -254,7 +254,8 @@ fn describe_bench(report: &BenchInverseReport) -> String {
             ]
         })
         .collect();
-    let head = ["take", "settings", "passes", "frames", "mean error", "99 %", "RMSE mm", "ms a frame"];
+    let head =
+        ["take", "settings", "passes", "frames", "mean error", "99 %", "RMSE mm", "processor ms per frame"];
     parts.push(table(&head, &rows));
     for (name, study) in &report.studies {
         parts.push(format!(

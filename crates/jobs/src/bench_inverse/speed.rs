@@ -159,7 +159,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Processor time of all threads of this process, where the system says.
-fn processor_ms() -> Option<f64> {
+pub(super) fn processor_ms() -> Option<f64> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let time = |task: std::io::Result<std::fs::DirEntry>| -> Option<f64> {
         let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
