@@ -49,8 +49,13 @@ fn reports_have_the_keys_that_scripts_read() {
     has(&weighed["seams"], &["border_cm", "inside_cm", "ratio"]);
     let timed = json(&["bench", twin, "--rounds", "1"]);
     has(&timed, &["rig_ms", "bandwidth_gb_s", "bandwidth_share", "crowd_network_share"]);
+    assert!(timed["bandwidth_share"].as_f64().is_some_and(|share| share > 0.0), "{timed}");
     for share in ["bandwidth_share", "crowd_peak_share", "crowd_network_share", "crowd_whole_share"] {
-        assert!(timed[share].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0), "{share} of {timed}");
+        // Of so small a rig skinning may say everything: no network, no products.
+        assert!(
+            timed[share].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
+            "{share} of {timed}"
+        );
     }
     for contest in
         [&timed["threads"]["1"], &timed["threads"]["2"], &timed["batch"]["16"], &timed["batch"]["256"]]

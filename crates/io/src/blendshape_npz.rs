@@ -331,7 +331,7 @@ mod tests {
         let nan = broken(|npz| npz.f32("neutral", &[3, 3], &[f32::NAN; 9]));
         assert_eq!(nan, "array 'neutral': the number at [0, 0] is not finite");
         let names = broken(|npz| npz.strings("names", &["a", "a"]));
-        assert_eq!(names, "array 'deltas': two shapes are named 'a'");
+        assert_eq!(names, "array 'names': two shapes are named 'a'");
         let lonely = broken(|npz| npz.i32("corrective_2_index", &[1, 2], &[0, 1]));
         assert_eq!(lonely, "array 'corrective_2_deltas': is missing");
         let unknown = broken(|npz| {

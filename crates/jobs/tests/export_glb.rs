@@ -17,7 +17,7 @@ const TOLERANCE_CM: f32 = 1e-3;
 
 fn record(folder: &Path) {
     let rook = SampleConfig { rig: "rook".into(), ..SampleConfig::default() };
-    let train = SampleConfig { output: folder.join("train"), poses: Some(24), ..rook.clone() };
+    let train = SampleConfig { output: folder.join("train"), poses: Some(32), ..rook.clone() };
     sample(&train, &Silent).expect("poses are recorded");
     let clip =
         SampleConfig { output: folder.join("kick"), clips: vec!["kick".into()], rate: Some(6.0), ..rook };

@@ -387,7 +387,7 @@ fn damaged_twins_and_sets_that_do_not_fit_are_named() {
     let none = EvalFaceConfig { test: vec![], ..weigh("out.twin", "train") };
     named(eval_face(&none, &Silent), "no dataset");
     let skin = EvalFaceConfig { baselines: vec!["lbs32".into()], ..weigh("out.twin", "train") };
-    named(eval_face(&skin, &Silent), "training set");
+    named(eval_face(&skin, &Silent), "--train");
     let odd = EvalFaceConfig {
         baselines: vec!["lbs0".into()],
         train: Some(folder.join("train")),
