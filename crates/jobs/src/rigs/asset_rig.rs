@@ -14,9 +14,12 @@ use understudy_rigs::{RigError, StackParts, StackRig};
 /// thousandths of a millimetre on a person.
 const NOISE: f32 = 1e-6;
 
-/// Range of a rotation that no clip shows, and the most that random poses turn the figure as a whole,
-/// degrees.
+/// Range of a rotation that no clip shows, degrees.
 const FREE_ROTATION: f32 = 45.0;
+
+/// The most that random poses turn the figure as a whole about one axis, degrees; the bones that carry most of it
+/// share this, since their turns add up along the spine.
+const WHOLE_FIGURE_TURN: f32 = 60.0;
 
 /// A rotation with a gap smaller than this, degrees, goes all the way round.
 const FULL_TURN_GAP: f32 = 30.0;
@@ -117,12 +120,15 @@ fn shown_joints(asset: &GltfAsset, rest: &JointPose) -> Vec<ControlSpec> {
     let (low, high) = asset.mesh.bounds();
     let noise = NOISE * low.distance(high);
     let reach = reaches(asset);
+    let carries_most = |bone: usize| 2 * reach[bone].carried > asset.mesh.vertex_count();
+    let turning = |bone: &usize| carries_most(*bone) && shown[*bone].largest_turn > 1.0;
+    let share = WHOLE_FIGURE_TURN / (0..skeleton.len()).filter(turning).count().max(1) as f32;
     let mut specs = Vec::new();
     for (bone, Shown { channels, mut largest_turn }) in shown.into_iter().enumerate() {
         // Lying down and somersaults are turns of the whole figure: they show nothing of how it bends, and
         // drawn at random, bone by bone, they would stand it on its head.
-        if 2 * reach[bone].carried > asset.mesh.vertex_count() {
-            largest_turn = largest_turn.min(FREE_ROTATION);
+        if carries_most(bone) {
+            largest_turn = largest_turn.min(share.min(FREE_ROTATION));
         }
         for (channel, mut values) in Channel::ALL.into_iter().zip(channels) {
             let most = values.iter().fold(0.0f32, |most, value| most.max(value.abs()));
@@ -188,8 +194,8 @@ fn reaches(asset: &GltfAsset) -> Vec<Reach> {
 /// clips show, and a tenth more; but never further from rest than the bone as a whole ever turns. Angles
 /// have no history here, so that a bone that goes round twice has the range of one turn, and where two axes
 /// meet (a turn of 90° about y) their angles, which may be anything there, widen no range. Random poses
-/// are therefore no wilder than what some clip does with that bone, and bones that carry most of the figure
-/// stay within 45°, so that it stays upright; poses of clips may leave the range.
+/// are therefore no wilder than what some clip does with that bone, and the bones that carry most of the
+/// figure share 60°, so that it stays upright; poses of clips may leave the range.
 fn angle_range(angles: &mut Vec<f32>, largest_turn: f32) -> (f32, f32) {
     angles.push(0.0);
     angles.iter_mut().for_each(|angle| *angle = angle.rem_euclid(360.0));

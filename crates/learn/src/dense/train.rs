@@ -189,7 +189,7 @@ mod tests {
         let mut random = Random::new(5);
         let inputs: Vec<f32> = (0..2000 * 2).map(|_| random.uniform(-1.0, 1.0)).collect();
         let targets: Vec<f32> = inputs.chunks(2).flat_map(|p| [(2.0 * p[0]).sin(), p[0] * p[1]]).collect();
-        let settings = TrainSettings { epochs: 80, batch: 32, rate: 0.01, ..TrainSettings::default() };
+        let settings = TrainSettings { epochs: 120, batch: 32, rate: 0.01, ..TrainSettings::default() };
         let run = || {
             let mut net = Net::new(&[2, 24, 24, 2], &mut Random::new(1));
             let held = settings.held_back(2000);
