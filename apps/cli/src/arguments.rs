@@ -26,7 +26,7 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// One variant a command.
+/// One variant per command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Lists the characters and their figures.
@@ -77,7 +77,7 @@ Methods and equations: docs/methods/inverse-rig.md")]
     /// Learns a twin of a rig from a dataset.
     #[command(subcommand, after_help = "Example: understudy learn body data/rook -o rook.twin")]
     Learn(LearnCommand),
-    /// Weighs a twin against the baselines on poses that it was not trained on.
+    /// Compares a twin with the original and with baselines on poses that it was not trained on.
     #[command(after_help = "Examples:
   understudy eval rook.twin data/rook-walk --train data/rook --report report
   understudy eval rook.twin data/rook-walk --train data/rook --baseline lbs4 --json")]

@@ -117,7 +117,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
             return format!("{head}\nnothing was left to do");
         }
         format!(
-            "{head}\n{:.1} poses a second, {} a pose",
+            "{head}\n{:.1} poses per second, {} per pose",
             report.poses_per_second,
             bytes(report.bytes_per_pose)
         )
@@ -187,7 +187,7 @@ fn run_bench(json: bool, arguments: BenchArguments) -> Result<()> {
                 run.peak_memory_bytes.map_or("unknown".into(), bytes),
             ]
         };
-        let head = ["threads", "poses", "poses a second", "bytes a pose", "peak memory"];
+        let head = ["threads", "poses", "poses per second", "bytes per pose", "peak memory"];
         let rows = report.runs.iter().map(row).collect::<Vec<_>>();
         format!("{} on {} cores\n{}", report.rig, report.cores, table(&head, &rows))
     })

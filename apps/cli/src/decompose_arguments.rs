@@ -16,7 +16,7 @@ pub struct LearnLbsArguments {
     /// Number of bones.
     #[arg(long, value_name = "N", default_value_t = 32, allow_negative_numbers = true)]
     pub bones: usize,
-    /// Most bones a vertex. Every engine plays four; with more the summary says what those that know no more show.
+    /// Most bones per vertex. Every engine plays four; with more the summary says what those that know no more show.
     #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub influences: u64,
     /// Most rounds of weights and bones.

@@ -32,12 +32,12 @@ pub fn run_learn_lbs(json: bool, arguments: LearnLbsArguments) -> Result<()> {
         };
         let four = report.four_influences_rmse_cm.map_or_else(String::new, |rmse| {
             format!(
-                "\nengines that play four influences a vertex show RMSE {rmse:.5} cm; fit four with --influences 4 for them"
+                "\nengines that play four influences per vertex show RMSE {rmse:.5} cm; fit four with --influences 4 for them"
             )
         });
         format!(
-            "{}: {} · {} vertices, {}, at most {} a vertex, {} at {} a second\n\
-             RMSE {:.5} cm (mean {:.5}, 95 % {:.5}, max {:.4}; one bone a vertex {:.4}){four}\n\
+            "{}: {} · {} vertices, {}, at most {} per vertex, {} at {} per second\n\
+             RMSE {:.5} cm (mean {:.5}, 95 % {:.5}, max {:.4}; one bone per vertex {:.4}){four}\n\
              {} in {:.1} s, {ended}",
             report.output.display(),
             bytes(report.bytes as u64),

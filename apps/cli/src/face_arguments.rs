@@ -43,7 +43,7 @@ pub struct LearnFaceArguments {
     pub rate: Option<f32>,
     /// Dense networks of 2 × 256 per segment instead of maps: the paper's baseline.
     #[arg(long, conflicts_with_all = ["coarse_only", "refinement_steps", "refinement_normal_weight", "regions",
-        "estimated_regions", "tied", "common", "no_cut", "normals"])]
+        "estimated_regions", "tied", "shared_features", "no_cut", "normals"])]
     pub dense: bool,
     /// No refinement networks.
     #[arg(long, conflicts_with_all = ["refinement_steps", "refinement_normal_weight", "regions", "estimated_regions"])]
@@ -67,11 +67,11 @@ pub struct LearnFaceArguments {
     /// Read all pixels of a map with the same weights, as in the paper.
     #[arg(long)]
     pub tied: bool,
-    /// Numbers that all pixels of a coarse map read besides their own features, at most; regions may have twice as
-    /// many, the paper has none [default: 40]
+    /// Features that all pixels of a coarse map share besides their own, at most; regions may have twice as many, the
+    /// paper has none [default: 40].
     #[arg(long, value_name = "N", conflicts_with = "tied")]
-    pub common: Option<usize>,
-    /// Let maps carry normals as well: an engine then needs no faces to shade.
+    pub shared_features: Option<usize>,
+    /// Let the maps hold normals as well: an engine then needs no faces to shade.
     #[arg(long)]
     pub normals: bool,
     /// Same seed and numbers of steps, same twin.
@@ -110,7 +110,7 @@ pub struct TransferArguments {
     /// The twin of that mesh.
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
-    /// Weigh the twin on both meshes on this dataset of the old one; can be given again.
+    /// Measure the error on both meshes on this dataset of the old one; can be given again.
     #[arg(long, value_name = "DIR")]
     pub check: Vec<PathBuf>,
 }

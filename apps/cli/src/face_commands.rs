@@ -48,7 +48,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.bodies = !arguments.no_bodies;
     settings.cut = !arguments.no_cut;
     settings.untied = !arguments.tied;
-    settings.common = arguments.common.unwrap_or(settings.common);
+    settings.shared_features = arguments.shared_features.unwrap_or(settings.shared_features);
     settings.normals = arguments.normals;
     settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);
@@ -227,10 +227,10 @@ fn bench_text(report: &BenchFaceReport) -> String {
             ratio(c.understudy_ms, c.torch_ms),
         ]
     };
-    let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
+    let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
     let mut training = report.training.as_ref().map_or_else(String::new, |race| {
         format!(
-            "\ntraining, {} networks, {} poses a step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
+            "\ntraining, {} networks, {} poses per step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
             race.networks,
             race.batch,
             race.threads,

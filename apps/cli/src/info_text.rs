@@ -5,7 +5,7 @@ use understudy_jobs::info::{
     ClipFacts, InfoReport, MeshFacts, NetworkFacts, OnnxFacts, ShapeFacts, SkeletonFacts, TwinFacts,
 };
 
-/// A line a fact, then tables of clips, controls and segments.
+/// A line per fact, then tables of clips, controls and segments.
 pub fn describe(report: &InfoReport) -> String {
     let mut lines = vec![format!("{}: {}", report.input, report.kind)];
     lines.extend(report.dataset.as_ref().map(|data| {
@@ -73,7 +73,7 @@ fn onnx(facts: &OnnxFacts) -> Vec<String> {
 
 fn twin(facts: &TwinFacts) -> String {
     let mut text = format!(
-        "  a {} twin of {}: {} vertices, {}, {} multiply-adds a pose, weights of {} bits, {}",
+        "  a {} twin of {}: {} vertices, {}, {} multiply-adds per pose, weights of {} bits, {}",
         facts.method,
         facts.rig,
         thousands(facts.vertices as u64),
@@ -100,10 +100,10 @@ fn networks(facts: &[NetworkFacts]) -> String {
             net.inputs.to_string(),
             layers.join(" "),
             or(net.map),
-            or(net.common),
+            or(net.shared_features),
         ]
     };
-    let head = ["network", "stage", "vertices", "inputs", "layers", "map", "common numbers"];
+    let head = ["network", "stage", "vertices", "inputs", "layers", "map", "shared features"];
     table(&head, &facts.iter().map(row).collect::<Vec<_>>())
 }
 

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 /// What to learn.
 #[derive(Debug, Subcommand)]
 pub enum LearnCommand {
-    /// A body: one small network a group of vertices on top of fitted skinning.
+    /// A body: one small network per group of vertices on top of fitted skinning.
     #[command(after_help = "Examples:
   understudy learn body data/rook -o rook.twin
   understudy learn body data/rook -o rook.twin --target-mm 0.5
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Body(LearnBodyArguments),
-    /// A face: small networks draw maps of offsets in texture space.
+    /// A face: small networks evaluate maps of offsets in texture space.
     #[command(after_help = "Examples:
   understudy learn face data/mira -o mira.twin
   understudy learn face data/mira -o mira.twin --minutes 60
@@ -38,7 +38,7 @@ Method: docs/methods/skinning-decomposition.md")]
 /// The linear part of a body twin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BaseArgument {
-    /// One bone a vertex.
+    /// One bone per vertex.
     Rigid,
     /// Fitted linear blend skinning with two influences.
     Lbs2,
@@ -118,7 +118,7 @@ pub struct EvalArguments {
     /// Datasets of poses that it was not trained on.
     #[arg(required = true)]
     pub test: Vec<PathBuf>,
-    /// The dataset that it was trained on: fits the baselines to it and weighs them too.
+    /// The dataset that it was trained on: the baselines are fitted to it and compared too.
     #[arg(long, value_name = "DIR")]
     pub train: Option<PathBuf>,
     /// Baselines to fit: names with commas between, or all. Bodies: rigid, lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50,
@@ -126,7 +126,7 @@ pub struct EvalArguments {
     /// beside the training set.
     #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "train")]
     pub baselines: Vec<String>,
-    /// Weigh another face twin of the same mesh beside it, under this name; can be given again.
+    /// Compare another face twin of the same mesh, under this name; can be given again.
     #[arg(long, value_name = "NAME=FILE.twin", value_parser = parse_against)]
     pub against: Vec<(String, PathBuf)>,
     /// Write a page with tables, histogram and heat maps into this folder.
@@ -161,7 +161,7 @@ pub struct ExportArguments {
     /// Write the whole twin, skinning included, as an ONNX graph.
     #[arg(long, value_name = "FILE.onnx", required_unless_present = "glb")]
     pub onnx: Option<PathBuf>,
-    /// Write linear blend skinning with four bones a vertex as a plain GLB, for engines that run no code.
+    /// Write linear blend skinning with four bones per vertex as a plain GLB, for engines that run no code.
     #[arg(long, value_name = "FILE.glb")]
     pub glb: Option<PathBuf>,
     /// A clip of the rig, or a dataset that was recorded from one; can be given again [default: every clip

@@ -92,7 +92,7 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
     refuse_unused(&[(
         "--against",
         !arguments.against.is_empty(),
-        "only face twins are weighed against others",
+        "only face twins are compared with others",
     )])?;
     let mut config = EvalConfig {
         twin: arguments.twin,
@@ -181,12 +181,12 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         let mut rows: Vec<Vec<String>> =
             report.threads.iter().map(|(t, c)| row(format!("one pose, {t} thread(s)"), c)).collect();
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
-        let head = ["ms a pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
+        let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
         let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
         let half = half_weights(report.half_error_mm);
         let training = report.training.as_ref().map_or_else(String::new, |race| {
             format!(
-                "\ntraining, {} networks, {} poses a step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
+                "\ntraining, {} networks, {} poses per step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
                 race.networks,
                 race.batch,
                 race.threads,

@@ -49,7 +49,7 @@ impl BvhChannel {
 /// A parsed file in cm and Y-up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bvh {
-    /// One bone a joint, parents before children; end sites are no bones.
+    /// One bone per joint, parents before children; end sites are no bones.
     pub skeleton: Skeleton,
     /// The channels of every joint, in the file's order.
     pub channels: Vec<Vec<BvhChannel>>,

@@ -1,5 +1,5 @@
 //! Face captures as text: Live Link Face CSV, which phones record and engines import, and plain tables of
-//! weights (a header of control names, a row a frame). Start at [`read`] and [`read_weights`].
+//! weights (a header of control names, a row per frame). Start at [`read`] and [`read_weights`].
 //!
 //! Live Link Face writes `Timecode, BlendShapeCount`, the 52 ARKit shapes (0 to 1) and nine rotations:
 //! `HeadYaw, HeadPitch, HeadRoll` and the same three for `LeftEye` and `RightEye`, in radians.
@@ -36,7 +36,7 @@ pub struct LiveLinkTake {
     /// Names of the columns: ARKit shapes by their canonical names, [`ROTATIONS`] as they are, others as
     /// the file has them.
     pub names: Vec<String>,
-    /// One row a frame, one value a name.
+    /// One row per frame, one value a name.
     pub frames: Vec<Vec<f32>>,
     /// Seconds of every frame after the first, from the timecodes: rows may be missing where the phone
     /// dropped a frame.

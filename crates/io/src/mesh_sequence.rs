@@ -5,7 +5,7 @@
 //! | `vertices` or `frames` | `[f,n,3]` | positions |
 //! | `faces` or `polys` | `[p,3 or 4]` | −1 in the fourth corner makes a triangle |
 //! | `rest` | `[n,3]` | optional: the rest pose; the first frame otherwise |
-//! | `rate` | `[]` | optional: frames a second |
+//! | `rate` | `[]` | optional: frames per second |
 //! | `unit_cm` | `[]` | optional: centimetres in one unit of length |
 
 use crate::Dim::{Any, Either, Exactly};
@@ -68,7 +68,7 @@ pub fn parse(bytes: Vec<u8>) -> Result<MeshSequence, ParseError> {
         false => None,
     };
     if let Some(rate) = rate.filter(|rate| *rate <= 0.0) {
-        return Err(in_array("rate", format!("{rate} frames a second")));
+        return Err(in_array("rate", format!("{rate} frames per second")));
     }
     let corners = npz.i64(polygons, &[Any("p"), Either(3, 4)])?;
     let parts = MeshParts { positions: rest, faces: faces(polygons, &corners)?, ..MeshParts::default() };

@@ -18,7 +18,7 @@ pub struct RealBody {
     pub mesh: Mesh,
     /// Bones with Y along the bone; see [`human`].
     pub skeleton: Skeleton,
-    /// Up to eight influences a vertex, each row summing to one.
+    /// Up to eight influences per vertex, each row summing to one.
     pub weights: SkinWeights,
     /// ARKit shapes as offsets from the rest mesh.
     pub shapes: BlendshapeRig,

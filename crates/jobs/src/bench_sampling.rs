@@ -54,7 +54,7 @@ pub struct BenchRun {
     pub seconds: f64,
     /// Poses recorded a second, writing included.
     pub poses_per_second: f64,
-    /// Bytes of numbers a pose.
+    /// Bytes of numbers per pose.
     pub bytes_per_pose: u64,
     /// The most memory that the process has held so far; `None` where the system does not say.
     pub peak_memory_bytes: Option<u64>,

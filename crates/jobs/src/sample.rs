@@ -122,13 +122,13 @@ pub struct SampleReport {
     pub chunks: usize,
     /// Bytes of the whole folder.
     pub bytes: u64,
-    /// Bytes of numbers a pose.
+    /// Bytes of numbers per pose.
     pub bytes_per_pose: u64,
     /// Threads in use.
     pub threads: usize,
     /// Duration of the recording.
     pub seconds: f64,
-    /// Newly recorded poses a second.
+    /// Newly recorded poses per second.
     pub poses_per_second: f64,
 }
 
@@ -281,7 +281,7 @@ fn count(config: &SampleConfig, source: &PoseSource) -> Result<usize, JobError> 
         return Err(JobError::setting("poses", problem));
     }
     if asked == 0 || config.chunk == Some(0) {
-        return Err(JobError::setting("poses", "at least one is wanted, and one a chunk"));
+        return Err(JobError::setting("poses", "at least one is wanted, and one per chunk"));
     }
     usize::try_from(asked).map_err(|_| JobError::setting("poses", format!("{asked} are too many")))
 }

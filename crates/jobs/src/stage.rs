@@ -63,7 +63,7 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// One picture a shot, all with the same camera and floor.
+    /// One picture per shot, all with the same camera and floor.
     pub(crate) fn pictures(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
         let all = || shots.iter().flat_map(|shot| &shot.vertices);
         let points: Vec<Vec3> = all().copied().collect();
@@ -86,7 +86,7 @@ impl Stage<'_> {
         shots.iter().map(draw).collect()
     }
 
-    /// Shots of one view in a grid, or with several views a row a shot and a column a view.
+    /// Shots of one view in a grid, or with several views a row per shot and a column per view.
     pub(crate) fn sheet(&self, title: &str, subtitle: &str, shots: &[Shot], views: &[View]) -> Picture {
         let theme = if self.dark { Theme::Dark } else { Theme::Light };
         let columns = if views.len() > 1 { views.len() } else { columns_for(shots.len()) };

@@ -87,7 +87,7 @@ fn frames_become_a_file_that_plays_them() {
     let config = config(vec![archive], folder.join("beam.glb"), 3);
     let report = decompose(&config, &Silent).expect("a good archive");
     assert!(report.rmse_cm < 1e-3, "{report:?}");
-    assert!(report.rigid_rmse_cm > 100.0 * report.rmse_cm, "one bone a vertex cannot bend: {report:?}");
+    assert!(report.rigid_rmse_cm > 100.0 * report.rmse_cm, "one bone per vertex cannot bend: {report:?}");
     assert_eq!((report.frames, report.bones, report.rate), (FRAMES, 3, 24.0));
     let error = played(&config.output, &frames);
     assert!(

@@ -2,7 +2,7 @@
 //! know a tensor library.
 //!
 //! Start at [`body::Plan`] for the body twin (METHODS M1). Dense networks train on the CPU in [`dense`],
-//! one network a thread.
+//! one network per thread.
 
 pub mod baselines;
 pub mod body;

@@ -6,7 +6,7 @@ use std::fmt;
 /// The longest side of a picture; larger requests are cut to it.
 const LONGEST_SIDE: usize = 16_384;
 
-/// Pixels with 8 bits a channel, sRGB with straight alpha, rows from the top.
+/// Pixels with 8 bits per channel, sRGB with straight alpha, rows from the top.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Picture {
     width: usize,

@@ -146,7 +146,7 @@ fn write_offset(offset: Vec3, depth: usize, out: &mut String) {
     let _ = writeln!(out, "{}OFFSET {x} {y} {z}", "\t".repeat(depth));
 }
 
-/// One value a channel: cm and degrees.
+/// One value per channel: cm and degrees.
 fn joint_values(
     bvh: &Bvh,
     joint: usize,

@@ -75,7 +75,7 @@ impl DatasetHeader {
     pub(super) fn check(&self) -> Result<(), DatasetError> {
         let bad = |problem: &str| Err(DatasetError::BadHeader { problem: problem.into() });
         if self.poses == 0 || self.chunk_size == 0 {
-            return bad("needs at least one pose, and one pose a chunk");
+            return bad("needs at least one pose, and one pose per chunk");
         }
         if i64::try_from(self.seed).is_err() {
             return bad("a seed of 2^63 or more cannot be recorded in TOML");

@@ -161,10 +161,10 @@ fn mesh_extras(root: &Root) -> BTreeMap<usize, MeshExtras> {
 
 impl GltfAsset {
     /// Vertices in a pose, `[V]` cm: shapes in bind space, then linear blend skinning.
-    /// `weights`: one a shape; none at all stands for [`Self::rest_weights`].
+    /// `weights`: one per shape; none at all stands for [`Self::rest_weights`].
     ///
     /// # Panics
-    /// When there are some, but not one a shape.
+    /// When there are some, but not one per shape.
     pub fn deform(&self, pose: &JointPose, weights: &[f32]) -> Result<Vec<Vec3>, SkeletonError> {
         let mut shaped = self.mesh.positions().to_vec();
         if let Some(shapes) = &self.shapes {

@@ -19,7 +19,7 @@ pub(super) struct Morphs {
     /// For every mesh with targets: the shape of each target, `None` for a corrective, whose weight
     /// follows from the shapes it combines.
     pub of_target: BTreeMap<usize, Vec<Option<usize>>>,
-    /// Weights that the file shows at rest, one a shape.
+    /// Weights that the file shows at rest, one per shape.
     pub rest_weights: Vec<f32>,
 }
 

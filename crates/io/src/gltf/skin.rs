@@ -15,9 +15,9 @@ type Row = Vec<(u16, f32)>;
 
 /// Everything about skinning that the file says, with bones in place of joints.
 pub(super) struct Binding {
-    /// World → bone in the bind pose, cm, one a bone; `None` where no skin binds it.
+    /// World → bone in the bind pose, cm, one per bone; `None` where no skin binds it.
     pub inverse_bind: Vec<Option<DAffine3>>,
-    /// Bones and weights, one row a vertex of the merged mesh.
+    /// Bones and weights, one row per vertex of the merged mesh.
     pub rows: Vec<Row>,
     /// Bones that a skin of the file names, ascending.
     pub joints: Vec<usize>,
@@ -172,7 +172,7 @@ fn agree(a: &DAffine3, b: &DAffine3) -> bool {
         && shift.length() <= 1e-4 * size.max(1e-12) + 1e-6 * a.translation.length()
 }
 
-/// Joints and weights of all sets, one row a vertex of the part.
+/// Joints and weights of all sets, one row per vertex of the part.
 fn read_rows(
     part: &Part<'_>,
     joint_count: usize,
@@ -228,7 +228,7 @@ fn read_rows(
     Ok(rows)
 }
 
-/// One entry a joint; the order stays as it is unless a joint is named twice.
+/// One entry per joint; the order stays as it is unless a joint is named twice.
 fn merge_repeats(row: &mut Row) {
     let mut sorted = row.clone();
     sorted.sort_by_key(|(joint, _)| *joint);

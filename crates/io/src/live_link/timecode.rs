@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str, line: usize) -> Result<Timecode, ParseError> {
 }
 
 /// The frames that one second counts, from how the counter wraps; where it never wraps, from its
-/// highest value; and the rows a second, from the usual step between rows.
+/// highest value; and the rows per second, from the usual step between rows.
 pub(super) fn timing(codes: &[(usize, Timecode)]) -> Result<Timing, ParseError> {
     let steps = |within: bool| {
         codes.windows(2).filter_map(move |pair| {
@@ -71,9 +71,9 @@ pub(super) fn timing(codes: &[(usize, Timecode)]) -> Result<Timing, ParseError> 
     let rate = if (rate - rate.round()).abs() < 0.02 * rate { rate.round() } else { rate };
     if !(0.1..10_000.0).contains(&rate) {
         let line = codes.first().map_or(1, |(line, _)| *line);
-        return Err(at(line, 1, format!("the timecodes imply a rate of {rate} frames a second")));
+        return Err(at(line, 1, format!("the timecodes imply a rate of {rate} frames per second")));
     }
-    let reason = format!("{how} at {counted} frames a second, rows are {step:.3} frames apart");
+    let reason = format!("{how} at {counted} frames per second, rows are {step:.3} frames apart");
 
     let second = |code: &Timecode| f64::from(code.seconds) + code.frame / counted;
     let start = codes.first().map_or(0.0, |(_, code)| second(code));

@@ -1,4 +1,4 @@
-//! Tables of weights: a header of control names, a row a frame. An optional first column `time`
+//! Tables of weights: a header of control names, a row per frame. An optional first column `time`
 //! (seconds) or `frame` gives the rate.
 
 use super::csv::{Table, at, check_names, number};
@@ -11,7 +11,7 @@ use std::path::Path;
 pub struct WeightTable {
     /// Control names, as the file has them.
     pub names: Vec<String>,
-    /// One row a frame, one value a name.
+    /// One row per frame, one value a name.
     pub frames: Vec<Vec<f32>>,
     /// Frames a second, where a `time` column tells it.
     pub rate: Option<f32>,

@@ -70,7 +70,7 @@ pub fn parse_human(bytes: Vec<u8>, groups: &[&str]) -> Result<RealBody, ParseErr
     Ok(RealBody { mesh, skeleton, weights, shapes, bone_lengths, conversion })
 }
 
-/// The vertices that faces of some groups use, ascending, and their segments: one a group, the first
+/// The vertices that faces of some groups use, ascending, and their segments: one per group, the first
 /// group winning where two share a vertex.
 fn select(
     faces: &[Face],

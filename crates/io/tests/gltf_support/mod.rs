@@ -1,5 +1,5 @@
 //! A synthetic character for the glTF tests: a bent tube of quads with a UV seam and loose triangles,
-//! a tree of bones with eight influences a vertex, shapes with correctives of three levels, and clips.
+//! a tree of bones with eight influences per vertex, shapes with correctives of three levels, and clips.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use understudy_core::{

@@ -91,7 +91,7 @@ pub struct DecomposeReport {
     pub rate: f32,
     /// Bones.
     pub bones: usize,
-    /// Most bones a vertex.
+    /// Most bones per vertex.
     pub influences: usize,
     /// Root of the mean squared distance of a vertex, cm.
     pub rmse_cm: f64,
@@ -105,7 +105,7 @@ pub struct DecomposeReport {
     pub p95_cm: f64,
     /// The worst vertex of all frames, cm.
     pub max_cm: f64,
-    /// The error before the first iteration, with one bone a vertex, cm.
+    /// The error before the first iteration, with one bone per vertex, cm.
     pub rigid_rmse_cm: f64,
     /// Iterations used.
     pub iterations: usize,
@@ -129,7 +129,7 @@ pub fn decompose(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Decompos
     let result = pool.install(|| fit(config, &source, &watch))?;
     let seconds = start.elapsed().as_secs_f64();
     let rate = config.rate.or(source.rate).unwrap_or_else(|| {
-        let message = format!("the data names no frame rate: {} frames a second assumed", source::RATE);
+        let message = format!("the data names no frame rate: {} frames per second assumed", source::RATE);
         watch.event(Event::Note { message: &message });
         source::RATE
     });

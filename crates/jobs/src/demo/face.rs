@@ -149,7 +149,7 @@ fn table(report: &EvalFaceReport) -> Table {
         Column::number("95 %, mm", 2),
         Column::number("max, mm", 1),
         Column::number("normals, degrees", 2),
-        Column::number("ms a pose", 2),
+        Column::number("ms per pose", 2),
     ]);
     for (set, methods) in &report.sets {
         for name in &report.order {

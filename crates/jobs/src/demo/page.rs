@@ -14,7 +14,7 @@ pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Secti
         Column::number("controls", 0),
         Column::number("segments", 0),
         Column::number("islands", 0),
-        Column::number("ms a pose", 2),
+        Column::number("ms per pose", 2),
         Column::text("clips"),
     ]);
     for c in &report.characters {
@@ -30,7 +30,7 @@ pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Secti
         Column::text("method"),
         Column::number("poses", 0),
         Column::number("MB", 1),
-        Column::number("poses a second", 0),
+        Column::number("poses per second", 0),
     ]);
     for d in &report.datasets {
         recorded = recorded.row([
@@ -47,7 +47,7 @@ pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Secti
         Column::number("mean, cm", 4).lowest_is_best(),
         Column::number("95 %, cm", 4),
         Column::number("max, cm", 2),
-        Column::number("ms a pose", 3),
+        Column::number("ms per pose", 3),
     ]);
     for (set, methods) in &report.eval.sets {
         for (name, m) in methods {

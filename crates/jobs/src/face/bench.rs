@@ -354,7 +354,7 @@ fn write_net(writer: &mut NpzWriter, index: usize, net: &NetParts) {
     let (point, bias) = rest.split_at(shape.sets() * shape.outputs * shape.reads());
     let point = untied_weights(shape, point);
     writer.f32(&named("point"), &[shape.outputs, shape.hidden, shape.sets()], &point.features);
-    writer.f32(&named("common"), &[shape.shared_features, shape.outputs * shape.sets()], &point.common);
+    writer.f32(&named("common"), &[shape.shared_features, shape.outputs * shape.sets()], &point.shared);
     writer.f32(&named("point_bias"), &[shape.sets(), shape.outputs], bias);
 }
 

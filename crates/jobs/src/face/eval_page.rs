@@ -70,12 +70,12 @@ pub(super) fn write(
     if let Some(table) = rigid(report) {
         page = page.section(Section::new("Rigid bodies").table(table));
     }
-    page = page.section(Section::new("Lips and lids").table(gaps(names, report))).section(
-        Section::new("Parts").picture(
+    page =
+        page.section(Section::new("Lips and lids").table(gaps(names, report)))
+            .section(Section::new("Parts").picture(
             &parts_sheet(twin, SIZE + 120),
-            "Left: a colour a coarse network, grey for rigid segments. Right: regions that are refined.",
-        ),
-    );
+            "Left: a colour per coarse network, grey for rigid segments. Right: regions that are refined.",
+        ));
     let path = folder.join("eval.html");
     write_atomic(&folder.join("eval-normals.png"), &normals.to_png())?;
     write_atomic(&folder.join("eval-positions.png"), &positions.to_png())?;
@@ -124,7 +124,7 @@ fn statistics(twin: &FaceTwin) -> Table {
     rows.into_iter().fold(table, |table, (name, number)| table.row([name.into(), number.into()]))
 }
 
-/// Table 3.2: a row a method, a column a test set.
+/// Table 3.2: a row per method, a column a test set.
 fn by_set(
     names: &[String],
     report: &EvalFaceReport,
@@ -146,7 +146,7 @@ fn by_set(
 
 /// Table 3.3.
 fn times(names: &[String], report: &EvalFaceReport) -> Table {
-    let mut table = Table::new([Column::text("method"), Column::number("ms a pose", 3).lowest_is_best()])
+    let mut table = Table::new([Column::text("method"), Column::number("ms per pose", 3).lowest_is_best()])
         .caption("Medians on one thread. Of skinning: without finding the bones.");
     if let Some(ms) = report.original_ms {
         table = table.row(["original rig".into(), ms.into()]);

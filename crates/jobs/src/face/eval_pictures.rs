@@ -147,7 +147,7 @@ pub(super) fn strain(edges: &[(u32, u32)], rest: &[Vec3], vertices: &[Vec3]) -> 
     edges.iter().map(|edge| (length(vertices, *edge) - length(rest, *edge)).abs()).sum()
 }
 
-/// Figures 3.6 and 3.7: a colour a network.
+/// Figures 3.6 and 3.7: a colour per network.
 pub(super) fn parts_sheet(twin: &FaceTwin, size: usize) -> Picture {
     let (mesh, nets) = (twin.mesh(), twin.parts().nets);
     let grey = Vec3::splat(0.6);

@@ -1,4 +1,4 @@
-//! `learn face`: a twin of a face rig from a dataset (METHODS M2). Start at [`learn_face`].
+//! `learn face`: a twin of a face rig from a dataset (`docs/methods/face-twin.md`). Start at [`learn_face`].
 
 use super::checkpoint::{Checkpoints, Clock, Standing};
 use super::data::{Loaded, open_face_twin};

@@ -1,5 +1,5 @@
 //! Face twins: learning them from datasets, weighing them, timing them, sending them into other programs
-//! and onto other meshes. One file a command; bodies have theirs in [`crate::twin`].
+//! and onto other meshes. One file per command; bodies have theirs in [`crate::twin`].
 
 pub mod bench;
 mod checkpoint;

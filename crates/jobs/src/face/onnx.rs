@@ -175,9 +175,9 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
                 .collect();
             let mut bias = graph.floats(&[shape.outputs, pixels], &turned);
             if shape.shared_features > 0 {
-                let common = part(graph, first, shape.dense_numbers() as i64);
-                let weights = graph.floats(&[shape.shared_features, shape.outputs * pixels], &own.common);
-                let sums = graph.node("MatMul", &[&common, &weights], &[]);
+                let shared = part(graph, first, shape.dense_numbers() as i64);
+                let weights = graph.floats(&[shape.shared_features, shape.outputs * pixels], &own.shared);
+                let sums = graph.node("MatMul", &[&shared, &weights], &[]);
                 let flat = graph.integers(&[2], &[shape.outputs as i64, pixels as i64]);
                 let sums = graph.node("Reshape", &[&sums, &flat], &[]);
                 bias = graph.node("Add", &[&sums, &bias], &[]);
@@ -214,20 +214,20 @@ fn drawn(graph: &mut Graph, numbers: &Value, map: &MapParts) -> Value {
 pub struct UntiedWeights {
     /// `[outputs][hidden][pixels]`.
     pub features: Vec<f32>,
-    /// `[common][outputs][pixels]`.
-    pub common: Vec<f32>,
+    /// `[shared][outputs][pixels]`.
+    pub shared: Vec<f32>,
 }
 
-/// Turns weights `[pixels][outputs][hidden + common]`.
+/// Turns weights `[pixels][outputs][hidden + shared]`.
 pub fn untied_weights(shape: &MapShape, weights: &[f32]) -> UntiedWeights {
     let (outputs, reads, pixels) = (shape.outputs, shape.reads(), shape.sets());
     let over_pixels =
         |output: usize, read: usize| (0..pixels).map(move |p| weights[(p * outputs + output) * reads + read]);
     let features = (0..outputs).flat_map(|o| (0..shape.hidden).map(move |c| (o, c)));
-    let common = (shape.hidden..reads).flat_map(|c| (0..outputs).map(move |o| (o, c)));
+    let shared = (shape.hidden..reads).flat_map(|c| (0..outputs).map(move |o| (o, c)));
     UntiedWeights {
         features: features.flat_map(|(o, c)| over_pixels(o, c)).collect(),
-        common: common.flat_map(|(o, c)| over_pixels(o, c)).collect(),
+        shared: shared.flat_map(|(o, c)| over_pixels(o, c)).collect(),
     }
 }
 

@@ -55,7 +55,7 @@ class Net(torch.nn.Module):
             layer = torch.nn.Conv2d(kernel.shape[1], kernel.shape[0], 3, padding=1)
             layer.weight.data, layer.bias.data = kernel, bias
             self.convolutions.append(layer)
-        # One set of weights for all pixels, or one a pixel; the last dimension runs over pixels.
+        # One set of weights for all pixels, or one per pixel; the last dimension runs over pixels.
         self.point = torch.nn.Parameter(get("point"))
         self.common = torch.nn.Parameter(get("common"))
         self.point_bias = torch.nn.Parameter(get("point_bias").t().contiguous())

@@ -48,7 +48,7 @@ pub struct NetworkFacts {
     pub map: Option<usize>,
     /// Numbers that all pixels of its map read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub common: Option<usize>,
+    pub shared_features: Option<usize>,
 }
 
 /// Looks into the file of a twin.
@@ -85,7 +85,7 @@ fn face(twin: &FaceTwin, bytes: u64) -> TwinFacts {
         inputs: net.inputs.len(),
         layers: net.dense.iter().map(|layer| layer.bias.len()).collect(),
         map: net.map.as_ref().map(|map| map.shape.map_side()),
-        common: net.map.as_ref().map(|map| map.shape.shared_features),
+        shared_features: net.map.as_ref().map(|map| map.shape.shared_features),
     });
     TwinFacts {
         method: "face",
@@ -108,7 +108,7 @@ fn body(twin: &BodyTwin, bytes: u64) -> TwinFacts {
         inputs: group.inputs.len(),
         layers: group.layers.iter().map(|layer| layer.bias.len()).collect(),
         map: None,
-        common: None,
+        shared_features: None,
     });
     TwinFacts {
         method: "body",

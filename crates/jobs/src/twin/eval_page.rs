@@ -94,7 +94,7 @@ fn table(names: &[String], methods: &BTreeMap<String, MethodFigures>) -> Table {
         Column::number("95 %, cm", 4).lowest_is_best(),
         Column::number("max, cm", 2).lowest_is_best(),
         Column::number("enveloping error", 1).lowest_is_best(),
-        Column::number("ms a pose", 3).lowest_is_best(),
+        Column::number("ms per pose", 3).lowest_is_best(),
         Column::number("MB", 2),
     ]);
     for name in names {

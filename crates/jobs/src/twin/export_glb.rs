@@ -81,7 +81,7 @@ pub struct ExportGlbReport {
     pub vertices: usize,
     /// Joints.
     pub bones: usize,
-    /// Most bones a vertex.
+    /// Most bones per vertex.
     pub influences: usize,
     /// Where the weights came from.
     pub weights: WeightSource,

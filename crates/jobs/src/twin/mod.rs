@@ -1,5 +1,5 @@
 //! Twins: learning them from datasets, weighing them against baselines, timing them, sending them out
-//! into other programs. One file a command.
+//! into other programs. One file per command.
 
 pub mod bench;
 mod checkpoint;

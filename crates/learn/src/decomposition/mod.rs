@@ -82,7 +82,7 @@ pub enum DecompositionError {
 pub struct DecompositionSettings {
     /// Number of bones.
     pub bones: usize,
-    /// Most bones a vertex; every engine plays four.
+    /// Most bones per vertex; every engine plays four.
     pub influences: usize,
     /// Most rounds of weights and bones, trials of other places for a bone included.
     pub iterations: usize,

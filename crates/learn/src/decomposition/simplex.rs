@@ -45,7 +45,7 @@ impl Gram<'_> {
 /// Room for [`Simplex::solve`], kept from vertex to vertex.
 #[derive(Debug, Default)]
 pub struct Simplex {
-    /// Lower Cholesky factor, a row of `stride` numbers a bone of `factored`.
+    /// Lower Cholesky factor, a row of `stride` numbers per bone of `factored`.
     factor: Vec<f64>,
     factored: Vec<u16>,
     stride: usize,

@@ -34,7 +34,7 @@ pub struct Layout {
     pub glued_after: usize,
 }
 
-/// Coordinates of some vertices in a map of `side` pixels. `uvs`: one a vertex of the mesh. With `cut`,
+/// Coordinates of some vertices in a map of `side` pixels. `uvs`: one per vertex of the mesh. With `cut`,
 /// islands that overlap are put side by side and glued vertices are pulled apart.
 pub fn layout(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32], side: usize, cut: bool) -> Layout {
     let own: Vec<Vec2> = vertices.iter().map(|v| uvs[*v as usize]).collect();

@@ -1,4 +1,4 @@
-//! The face twin (METHODS M2, face-twin paper chapter 3).
+//! The face twin (`docs/methods/face-twin.md`, face-twin paper chapter 3).
 //!
 //! The way: [`FacePoses`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
 //! is rigid, what every network sees and where its vertices look → [`trainer::Trainer`] trains all coarse
@@ -152,7 +152,7 @@ pub enum FaceLearnError {
 /// Fewer poses than this are no dataset.
 pub const FEWEST_POSES: usize = 20;
 
-/// Recorded poses of a rig, all in memory: `vertices` is the bulk, 12 bytes a vertex and pose.
+/// Recorded poses of a rig, all in memory: `vertices` is the bulk, 12 bytes per vertex and pose.
 #[derive(Debug, Clone)]
 pub struct FacePoses<'a> {
     /// The rest mesh.
@@ -247,7 +247,8 @@ pub struct FaceSettings {
     pub untied: bool,
     /// Most numbers of the dense layers that such pixels read besides their features, in a coarse network; a region's
     /// may have twice as many (our addition).
-    pub common: usize,
+    #[serde(alias = "common")]
+    pub shared_features: usize,
     /// Whether maps carry normals as well (our addition).
     pub normals: bool,
     /// α of the normals in the loss.
@@ -291,7 +292,7 @@ impl Default for FaceSettings {
             frame: true,
             cut: true,
             untied: true,
-            common: 40,
+            shared_features: 40,
             normals: false,
             normal_weight: 5.0,
             refinement_normal_weight: 15.0,
@@ -328,7 +329,12 @@ impl FaceSettings {
         }
         setting("batch", self.batch as f64, "1 to 1024", (1..=1024).contains(&self.batch))?;
         setting("width", self.hidden as f64, "1 to 4096", (1..=4096).contains(&self.hidden))?;
-        setting("number of shared features", self.common as f64, "0 to 64", self.common <= 64)?;
+        setting(
+            "number of shared features",
+            self.shared_features as f64,
+            "0 to 64",
+            self.shared_features <= 64,
+        )?;
         setting("number of bins", self.bins as f64, "1 or more", self.bins > 0)?;
         setting("number of landmarks", self.landmarks as f64, "1 or more", self.landmarks > 0)?;
         setting(

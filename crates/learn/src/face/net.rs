@@ -20,7 +20,7 @@ pub enum NetKind {
         /// Where each vertex samples, pixels.
         coordinates: Vec<Vec2>,
     },
-    /// Three numbers a vertex, the baseline of the paper.
+    /// Three numbers per vertex, the baseline of the paper.
     Dense,
 }
 
@@ -111,13 +111,13 @@ pub(super) struct NetHarvest {
     /// Of pixels with weights of their own, in the decoder's order.
     features: Vec<f32>,
     /// What all of them read.
-    common: Vec<f32>,
+    shared: Vec<f32>,
     by_pixels: Vec<f32>,
 }
 
 impl NetHarvest {
     fn factors(&self) -> PixelFactors<'_> {
-        PixelFactors { features: &self.features, common: &self.common, slopes: &self.by_pixels }
+        PixelFactors { features: &self.features, shared: &self.shared, slopes: &self.by_pixels }
     }
 }
 
@@ -202,12 +202,12 @@ impl TrainNet {
         let sizes = |(d, _): &(MapDecoder, Vec<BilinearSample>)| {
             [d.shape().hidden, d.shape().shared_features, d.shape().outputs]
         };
-        let [hidden, common, outputs] = self.decoder.as_ref().map_or([0; 3], sizes);
+        let [hidden, shared, outputs] = self.decoder.as_ref().map_or([0; 3], sizes);
         NetHarvest {
             sums: self.decoder.as_ref().map(|(d, _)| d.sums()),
             by_numbers: vec![0.0; numbers],
             features: vec![0.0; self.pixels.len() * hidden],
-            common: vec![0.0; common],
+            shared: vec![0.0; shared],
             by_pixels: vec![0.0; self.pixels.len() * outputs],
         }
     }
@@ -279,7 +279,7 @@ impl TrainNet {
         for (slope, member) in tape.by_offsets.iter_mut().zip(&self.members) {
             *slope = (by_vertices[*member as usize] * self.spec.unit).into();
         }
-        let NetHarvest { sums, by_numbers, features, common, by_pixels } = harvest;
+        let NetHarvest { sums, by_numbers, features, shared, by_pixels } = harvest;
         match (&self.decoder, &mut tape.decoder, sums) {
             (Some((decoder, samples)), Some(tape_of_drawing), Some(sums)) => {
                 let DrawingTape { images, slopes, by_map, .. } = tape_of_drawing;
@@ -287,7 +287,7 @@ impl TrainNet {
                 by_map.fill(0.0);
                 sample::scatter(&tape.by_offsets, shape.map_side(), shape.outputs, 0, samples, by_map);
                 if !self.pixels.is_empty() {
-                    decoder.factors(images, by_map, features, common, by_pixels);
+                    decoder.factors(images, by_map, features, shared, by_pixels);
                 }
                 if self.frozen {
                     return;

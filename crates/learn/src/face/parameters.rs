@@ -86,7 +86,7 @@ impl ParameterLayout {
                 let inputs = shape.inputs_of(convolution);
                 add(&mut parameters, &mut random, shape.hidden * inputs * 9, shape.hidden, bound(9 * inputs));
             }
-            // Pixels with weights of their own start alike, and do not read what is common yet: what tells
+            // Pixels with weights of their own start alike, and do not read the shared features yet: what tells
             // them apart is learned.
             let start = parameters.len();
             for _ in 0..shape.outputs {

@@ -27,7 +27,7 @@ const MOST_DOUBLINGS: usize = 3;
 /// Ways to move by less, root mean square a vertex, need no number of their own, cm.
 const LEAST_WAY: f64 = 1e-3;
 /// Regions are where most is to be said: so many times as many numbers that all pixels read.
-const REGION_COMMON: usize = 2;
+const REGION_SHARED_FEATURES: usize = 2;
 /// Poses that networks begin from.
 const START_POSES: usize = 400;
 /// Poses by which the size of offsets is measured.
@@ -194,7 +194,7 @@ impl Plan {
         };
         let widths: Vec<f32> = self.coarse.iter().map(width).collect();
         let centres = if left.is_some() { Centres::Greedy } else { Centres::Means };
-        // The paper's maps of 64×64 for its regions; ours are so small that 32×32 have a pixel a vertex.
+        // The paper's maps of 64×64 for its regions; ours are so small that 32×32 have a pixel per vertex.
         let whole = match centres {
             Centres::Greedy => MapShape::default(),
             Centres::Means => MapShape::refinement(),
@@ -312,7 +312,7 @@ pub fn coarse_problem_of<'a>(
     (Problem { poses, members, base: poses.mesh.positions().to_vec(), loss, start: Vec::new() }, specs)
 }
 
-/// A map of 32×32; one of 16×16 has a pixel a vertex for small segments, at a quarter of the work, and grows out of a
+/// A map of 32×32; one of 16×16 has a pixel per vertex for small segments, at a quarter of the work, and grows out of a
 /// quarter of the first image: the dense layer that gives that image is most of a small network.
 fn coarse_shape(vertices: usize) -> MapShape {
     let whole = MapShape::default();
@@ -335,8 +335,8 @@ fn specify(
     let (inputs, mean, scale) = influences.of(poses, &vertices);
     if shape.untied {
         let most = match stage {
-            Stage::Coarse => settings.common,
-            Stage::Refinement => settings.common * REGION_COMMON,
+            Stage::Coarse => settings.shared_features,
+            Stage::Refinement => settings.shared_features * REGION_SHARED_FEATURES,
         };
         shape.shared_features = most.min(ways(poses, &vertices, LEAST_WAY));
     }

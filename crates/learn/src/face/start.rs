@@ -1,4 +1,4 @@
-//! What networks begin as. Their weights are drawn by lot, but where all pixels of a map read common numbers, these
+//! What networks begin as. Their weights are random, but where all pixels of a map read shared features, these
 //! begin as principal components of what the vertices do, which pixels know before the first step: the dense layers
 //! have to learn how large they are, and need not find out first what is worth saying. Start at [`first_parameters`].
 

@@ -28,7 +28,7 @@ pub trait Train {
     /// The mean cost of some poses, nothing learned.
     fn measure(&self, poses: &[usize]) -> Cost;
 
-    /// Where the networks put some of the problem's vertices in some poses, one row a pose.
+    /// Where the networks put some of the problem's vertices in some poses, one row per pose.
     fn predict_poses(
         &self,
         poses: &[usize],

@@ -1,6 +1,6 @@
 //! All networks of a stage trained together, since the loss looks across the borders of segments. A step
 //! is three rounds of tasks on a few threads: dense layers a network, then all that one pose needs a pose,
-//! then the step a network. Every sum has a fixed order, so that the number of threads leaves no trace.
+//! then the step per network. Every sum has a fixed order, so that the number of threads leaves no trace.
 //! Start at [`Trainer`]; what it can do is [`Train`].
 
 use super::loss::{Cost, Loss};
@@ -22,11 +22,11 @@ pub struct Problem<'a> {
     pub poses: &'a FacePoses<'a>,
     /// The vertices of the mesh that the loss sees.
     pub members: Vec<u32>,
-    /// Where they are before the networks add to them: one row for all poses, or one a pose.
+    /// Where they are before the networks add to them: one row for all poses, or one per pose.
     pub base: Vec<Vec3>,
     /// What counts, by numbers into `members`.
     pub loss: Loss,
-    /// Poses that the networks begin from; none: as they are drawn by lot.
+    /// Poses that the networks begin from; none: with random weights.
     pub start: Vec<usize>,
 }
 

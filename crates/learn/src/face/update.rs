@@ -24,8 +24,8 @@ pub const EPSILON: f32 = 1e-8;
 pub struct PixelFactors<'a> {
     /// `[pixels][hidden]`.
     pub features: &'a [f32],
-    /// What all pixels read, `[common]`.
-    pub common: &'a [f32],
+    /// What all pixels read, `[shared]`.
+    pub shared: &'a [f32],
     /// Derivatives by the map, `[pixels][outputs]`.
     pub slopes: &'a [f32],
 }
@@ -110,9 +110,9 @@ impl Step {
     }
 
     /// Steps down the derivatives of a 1×1 convolution with weights of its own in every pixel, `g[o][c] =
-    /// Σ_b d[o] · f[c]`. `parameters` and moments: weights `[sets][outputs][hidden + common]`, then bias
+    /// Σ_b d[o] · f[c]`. `parameters` and moments: weights `[sets][outputs][hidden + shared]`, then bias
     /// `[sets][outputs]`. `pixels`: the sets that have a derivative, with `factors` of each pose. `sizes`: sets,
-    /// outputs, hidden, common.
+    /// outputs, hidden, shared.
     ///
     /// # Panics
     /// When an array is too short.
@@ -121,22 +121,22 @@ impl Step {
         parameters: &mut [f32],
         pixels: &[usize],
         factors: &[PixelFactors<'_>],
-        [sets, outputs, hidden, common]: [usize; 4],
+        [sets, outputs, hidden, shared]: [usize; 4],
         first: &mut [f32],
         second: &mut [f32],
     ) {
-        let reads = hidden + common;
+        let reads = hidden + shared;
         let weights = sets * outputs * reads;
         for own in factors {
             assert!(own.features.len() == pixels.len() * hidden, "features of all pixels");
-            assert!(own.common.len() == common, "what all pixels read");
+            assert!(own.shared.len() == shared, "what all pixels read");
             assert!(own.slopes.len() == pixels.len() * outputs, "derivatives of all pixels");
         }
         // One pixel is a dense layer of its own: what it read in each pose, and the derivatives.
         let mut read = vec![0.0f32; factors.len() * reads];
         let mut by = vec![0.0f32; factors.len() * outputs];
         for (row, own) in read.chunks_exact_mut(reads).zip(factors) {
-            row[hidden..].copy_from_slice(own.common);
+            row[hidden..].copy_from_slice(own.shared);
         }
         for (index, pixel) in pixels.iter().enumerate() {
             let rows = read.chunks_exact_mut(reads).zip(by.chunks_exact_mut(outputs));

@@ -18,7 +18,7 @@ const TURNED_AWAY: f32 = -0.15;
 /// The pattern repeats every so many pixels; the smoothing window is one period wide.
 const PERIOD: usize = 4;
 
-/// A visible point a pixel.
+/// A visible point per pixel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visible {
     /// World position, cm.

@@ -11,7 +11,7 @@ pub const CLAY: Vec3 = Vec3::new(0.80, 0.75, 0.70);
 /// Scalar values on the vertices, shown on a scale. Vertices beyond the end are shown as missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Heat<'a> {
-    /// One value a vertex.
+    /// One value per vertex.
     pub values: &'a [f32],
     /// How values become colours.
     pub scale: &'a HeatScale,
@@ -46,7 +46,7 @@ impl<'a> Actor<'a> {
         self
     }
 
-    /// Shows a value a vertex as a heat map.
+    /// Shows a value per vertex as a heat map.
     pub fn heat(mut self, values: &'a [f32], scale: &'a HeatScale) -> Self {
         self.heat = Some(Heat { values, scale });
         self

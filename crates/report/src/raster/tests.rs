@@ -64,7 +64,7 @@ fn a_triangle_covers_its_projected_area() {
             [(a, b), (b, c), (c, a)].iter().map(|(p, q)| f64::from((p.0 - q.0).hypot(p.1 - q.1))).sum();
         let faces = [Face::triangle(0, 1, 2)];
         let seen = coverage(&render(&[Actor::new(&faces, &positions)], &camera, &bare(width, height)));
-        // Four samples a pixel leave an error only along the edges, of random sign from pixel to pixel.
+        // Four samples per pixel leave an error only along the edges, of random sign from pixel to pixel.
         let tolerance = 0.35 * edges.sqrt() + 0.5;
         assert!((seen - area).abs() < tolerance, "{seen} of {area}, edges {edges}");
     }

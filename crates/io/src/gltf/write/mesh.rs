@@ -245,7 +245,7 @@ fn influence_sets(weights: &SkinWeights) -> Vec<InfluenceSet> {
     (0..most.div_ceil(4)).map(set).collect()
 }
 
-/// One entry a bone, strongest first, in whole steps that sum to one exactly; an error of 3e-8.
+/// One entry per bone, strongest first, in whole steps that sum to one exactly; an error of 3e-8.
 fn exact_row(weights: &SkinWeights, vertex: usize) -> Vec<(u16, f32)> {
     let mut of_bone: BTreeMap<u16, f64> = BTreeMap::new();
     for (bone, weight) in weights.row(vertex) {
