@@ -6,9 +6,8 @@ use crate::invert_arguments::{
 };
 use crate::output::{self, count, table};
 use crate::progress::watched;
-use anyhow::{Context as _, Result};
-use std::path::PathBuf;
-use understudy_jobs::JobError;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
 use understudy_jobs::bench_inverse::{
     BenchInverseConfig, BenchInverseReport, Study, StudyRow, bench_inverse,
 };
@@ -16,15 +15,20 @@ use understudy_jobs::invert::solver::{
     Alpha, InverseSettings, Method, Missing, Order, RigidFit, RigidSettings, Symmetry, TakeSettings,
 };
 use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
+use understudy_jobs::{BesideFile, JobError};
 
 /// `invert`.
 pub fn run_invert(json: bool, mut arguments: InvertArguments) -> Result<()> {
     let json_file = take_json_file(json, &mut arguments);
     let config = invert_config(arguments)?;
+    let inputs: Vec<&Path> =
+        config.targets.iter().map(PathBuf::as_path).chain([Path::new(&config.rig)]).collect();
+    let outputs: Vec<&Path> =
+        std::iter::once(config.output.as_path()).chain(config.report.as_deref()).collect();
+    let json_file = json_file.map(|path| BesideFile::check(&path, &inputs, &outputs)).transpose()?;
     let report = watched(|progress| invert(&config, progress))?;
-    if let Some(path) = json_file {
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    if let Some(file) = json_file {
+        file.write(&serde_json::to_string_pretty(&report)?)?;
         return output::print(false, &report, describe);
     }
     output::print(json, &report, describe)

@@ -32,6 +32,8 @@ fn no_output_replaces_an_input() {
     let (twin, npz) = (path("t.twin"), path("t.npz"));
     std::fs::write(&twin, b"any file").expect("writable");
     std::fs::write(&npz, b"any file").expect("writable");
+    let (out, facts) = (path("out.csv"), path("facts.json"));
+    std::fs::hard_link(&npz, &facts).expect("a link");
     let from = text(&twin);
     refuse_all(
         folder.path(),
@@ -49,6 +51,7 @@ fn no_output_replaces_an_input() {
             vec!["transfer", from, text(&mesh), "-o", from],
             vec!["transfer", from, text(&mesh), "-o", text(&mesh)],
             vec!["invert", "mira", text(&npz), "-o", text(&npz)],
+            vec!["invert", "mira", text(&npz), "-o", text(&out), "--json", text(&facts)],
             vec!["invert", text(&npz), text(&mesh), "-o", text(&npz)],
         ],
         "is the input",

@@ -28,5 +28,5 @@ pub mod twin;
 mod watch;
 
 pub use error::JobError;
-pub use outputs::checkpoint_folder;
+pub use outputs::{BesideFile, checkpoint_folder};
 pub use watch::{Event, Silent, Watch};

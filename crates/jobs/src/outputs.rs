@@ -16,6 +16,26 @@ pub fn checkpoint_folder(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
+/// A file beside a command's result: [`BesideFile::check`] before the work, [`BesideFile::write`] after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BesideFile(PathBuf);
+
+impl BesideFile {
+    /// Fails where it cannot be written, or would replace an input or another output.
+    pub fn check(path: &Path, inputs: &[&Path], outputs: &[&Path]) -> Result<Self, JobError> {
+        check_file(path, inputs)?;
+        for output in outputs {
+            check_distinct(&[("the result", output), ("its report", path)])?;
+        }
+        Ok(Self(path.into()))
+    }
+
+    /// Writes it, whole or not at all.
+    pub fn write(&self, text: &str) -> Result<(), JobError> {
+        Ok(understudy_io::write_atomic(&self.0, text.as_bytes())?)
+    }
+}
+
 /// Fails unless a file could be written there without harm to what the command reads: inputs are files, or
 /// folders whose files are read (a dataset, meshes). Creates nothing.
 pub(crate) fn check_file(path: &Path, inputs: &[&Path]) -> Result<(), JobError> {

@@ -513,7 +513,7 @@ impl Run<'_> {
                 end = Some(clock.end);
             }
         } else if let Some(limit) = self.limit() {
-            let pace = pace(&*trainer, plan, settings);
+            let pace = pace(&*trainer, plan, settings, limit);
             // What came before may have used up most of it: something must be learned all the same.
             let left = (TRAINING_SHARE * limit - self.elapsed()).max(0.1 * limit);
             let steps = (pace * left * share).max(1.0);
@@ -620,21 +620,23 @@ impl Run<'_> {
     }
 }
 
-/// Steps a second, measured on steps that are taken back.
-fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings) -> f64 {
+/// Steps per second, measured on steps that are taken back: for a hundredth of the limit, seconds, or on forty steps.
+fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings, limit: f64) -> f64 {
     let state = trainer.state();
     let mut batch = vec![0; settings.batch];
-    let mut run = |count: usize| {
+    let mut run = |most: usize, seconds: f64| {
         let start = Instant::now();
-        for step in 0..count {
-            plan.balance.draw(settings.seed, step, &mut batch);
-            trainer.step(&batch, step + 1, 1e-4);
+        let mut steps = 0;
+        while steps < most && (steps < 2 || start.elapsed().as_secs_f64() < seconds) {
+            plan.balance.draw(settings.seed, steps, &mut batch);
+            trainer.step(&batch, steps + 1, 1e-4);
+            steps += 1;
         }
         trainer.settle();
-        count as f64 / start.elapsed().as_secs_f64()
+        steps as f64 / start.elapsed().as_secs_f64()
     };
-    run(5);
-    let pace = run(40);
+    run(5, 0.002 * limit);
+    let pace = run(40, 0.01 * limit);
     trainer.set_state(&state);
     pace
 }

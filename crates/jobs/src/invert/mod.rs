@@ -254,6 +254,9 @@ fn check(config: &InvertConfig) -> Result<(), JobError> {
     if !matches!(extension(&config.output).as_str(), "csv" | "npz") {
         return Err(JobError::unusable(&config.output, "weights are written as .csv or .npz"));
     }
+    if config.layout != Layout::Auto && extension(&config.output) != "csv" {
+        return Err(JobError::setting("layout", "is not used: only a .csv has one"));
+    }
     if let Some(path) = &config.report {
         check_file(path, &inputs)?;
         check_distinct(&[("the weights", &config.output), ("the page", path)])?;

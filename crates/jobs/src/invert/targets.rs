@@ -22,6 +22,11 @@ pub(super) struct Targets {
 impl Targets {
     /// Reads all files; every one must have the rig's number of vertices.
     pub(super) fn read(config: &InvertConfig, vertices: usize, watch: &dyn Watch) -> Result<Self, JobError> {
+        let animated = |path: &PathBuf| matches!(extension(path).as_str(), "glb" | "gltf");
+        if config.clip.is_some() && !config.targets.iter().any(animated) {
+            let problem = "is not used: only .glb and .gltf targets have clips to choose from";
+            return Err(JobError::setting("clip", problem));
+        }
         let mut targets = Self { frames: Vec::new(), rate: None, sources: Vec::new() };
         for path in &config.targets {
             targets.sources.push((targets.frames.len(), path.clone()));
