@@ -7,10 +7,12 @@ use understudy_io::gltf;
 use understudy_jobs::sample::{SampleConfig, sample};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, WeightSource, export_glb};
 use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
+use understudy_jobs::twin::open_twin;
 use understudy_jobs::{Event, Silent, Watch};
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
 use understudy_learn::body::Poses;
 use understudy_rigs::{Rig, RigPose};
+use understudy_runtime::Twin;
 
 /// A hundredth of a millimetre.
 const TOLERANCE_CM: f32 = 1e-3;
@@ -36,7 +38,11 @@ fn baseline(folder: &Path) -> Skinned {
     let reader = DatasetReader::open(&folder.join("train")).expect("a dataset");
     let records: Vec<_> = reader.poses().map(|pose| pose.expect("a good chunk")).collect();
     let (mesh, skeleton) = (&reader.rest().mesh, reader.rest().skeleton.as_ref().expect("a body has bones"));
-    let inverse_rest: Vec<Affine3A> = skeleton.rest_global().iter().map(Affine3A::inverse).collect();
+    // Bones as the twin rests them: another rounding may choose another of two equally good bones.
+    let Twin::Body(twin) = open_twin(&folder.join("rook.twin")).expect("was learned") else {
+        panic!("a body")
+    };
+    let inverse_rest: Vec<Affine3A> = twin.parts().rest_bones.iter().map(Affine3A::inverse).collect();
     let poses = Poses {
         mesh,
         skeleton,
