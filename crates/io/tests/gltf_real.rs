@@ -194,8 +194,8 @@ fn the_robot_keeps_rigid_parts_skinned_hands_and_a_face() {
 fn a_given_rate_is_kept() {
     let Some(data) = shared_data() else { return };
     let path = data.join("gltf/Fox/Fox.glb");
-    let asset =
-        gltf::read_with(&path, &ReadOptions { rate: Some(60.0) }).unwrap_or_else(|error| panic!("{error}"));
+    let asset = gltf::read_with(&path, &ReadOptions { rate: Some(60.0), ..ReadOptions::default() })
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(asset.clips.iter().all(|clip| clip.rate == 60.0));
     assert_eq!(asset.clips[0].own_frames(), 206);
 }

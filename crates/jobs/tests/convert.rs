@@ -183,3 +183,116 @@ fn what_cannot_be_converted_is_said_and_nothing_is_written() {
     assert!(error.contains("tolerance"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
+
+/// JSON and binary chunk of a GLB.
+fn chunks(path: &Path) -> (serde_json::Value, Vec<u8>) {
+    let bytes = std::fs::read(path).expect("a file");
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let end = 20 + word(12);
+    let json = serde_json::from_slice(&bytes[20..end]).expect("JSON");
+    (json, bytes[end + 8..].to_vec())
+}
+
+/// The bytes of every image.
+fn images((json, bytes): &(serde_json::Value, Vec<u8>)) -> Vec<Vec<u8>> {
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0) as usize;
+    let image = |image: &serde_json::Value| {
+        let view = &json["bufferViews"][number(&image["bufferView"])];
+        bytes[number(&view["byteOffset"])..][..number(&view["byteLength"])].to_vec()
+    };
+    json["images"].as_array().map(|list| list.iter().map(image).collect()).unwrap_or_default()
+}
+
+/// The material of every triangle, in order.
+fn triangle_materials((json, _): &(serde_json::Value, Vec<u8>)) -> Vec<Option<u64>> {
+    let mut out = Vec::new();
+    let nodes = json["nodes"].as_array().expect("nodes").iter();
+    for mesh in nodes.filter_map(|node| node["mesh"].as_u64()) {
+        for primitive in json["meshes"][mesh as usize]["primitives"].as_array().expect("primitives") {
+            let count = match primitive["indices"].as_u64() {
+                Some(indices) => json["accessors"][indices as usize]["count"].as_u64(),
+                None => {
+                    let position = primitive["attributes"]["POSITION"].as_u64().expect("positions");
+                    json["accessors"][position as usize]["count"].as_u64()
+                }
+            };
+            let triangles = count.expect("a count") as usize / 3;
+            out.extend(std::iter::repeat_n(primitive["material"].as_u64(), triangles));
+        }
+    }
+    out
+}
+
+#[test]
+fn materials_textures_and_images_survive_unchanged() {
+    let Some(data) = shared_data() else { return };
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for file in [
+        "gltf/Fox/Fox.glb",
+        "gltf/MorphStressTest/MorphStressTest.glb",
+        "gltf/RobotExpressive.glb",
+        "kaykit/Knight.glb",
+    ] {
+        let input = data.join(file);
+        let (first, second) = (folder.path().join("first.glb"), folder.path().join("second.glb"));
+        run(input.to_str().expect("text"), &first, ConvertConfig::default()).expect("converted");
+        let (before, after) = (chunks(&input), chunks(&first));
+        for part in ["materials", "textures", "samplers"] {
+            assert_eq!(before.0[part], after.0[part], "{file}: {part}");
+        }
+        assert!(!before.0["materials"].as_array().expect("materials").is_empty());
+        assert!(images(&before) == images(&after), "{file}: images");
+        // Triangles without area are dropped; the others keep their material and order.
+        let (mut old, new) = (triangle_materials(&before), triangle_materials(&after));
+        if file.contains("Robot") {
+            let count = |list: &[Option<u64>], material| list.iter().filter(|m| **m == material).count();
+            assert!((0..3).all(|m| count(&old, Some(m)).abs_diff(count(&new, Some(m))) <= 3), "{file}");
+            old.clear();
+        }
+        assert!(old.is_empty() || old == new, "{file}: materials of triangles");
+        let attributes = &after.0["meshes"][0]["primitives"][0]["attributes"];
+        let had = |name: &str| {
+            let meshes = before.0["meshes"].as_array().expect("meshes").iter();
+            let mut primitives = meshes.flat_map(|mesh| mesh["primitives"].as_array().expect("primitives"));
+            primitives.any(|primitive| primitive["attributes"][name].is_u64())
+        };
+        for name in ["NORMAL", "TEXCOORD_0", "TEXCOORD_1", "TANGENT"].into_iter().filter(|name| had(name)) {
+            assert!(attributes[name].is_u64(), "{file}: {name} is lost");
+        }
+        // Our own file is read as one mesh again, and a second save changes nothing.
+        let (a, b) = (gltf::read(&input).expect("good"), gltf::read(&first).expect("good"));
+        assert_eq!(a.mesh.topology_hash(), b.mesh.topology_hash(), "{file}");
+        run(first.to_str().expect("text"), &second, ConvertConfig::default()).expect("converted");
+        assert_eq!(images(&chunks(&first)), images(&chunks(&second)));
+        assert_eq!(chunks(&first).0["materials"], chunks(&second).0["materials"]);
+        assert_eq!(triangle_materials(&chunks(&first)), triangle_materials(&chunks(&second)), "{file}");
+    }
+}
+
+#[test]
+fn what_a_file_cannot_keep_is_counted_in_one_warning() {
+    let Some(data) = shared_data() else { return };
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let text = std::fs::read_to_string(data.join("gltf/SimpleSkin/SimpleSkin.gltf")).expect("a text");
+    for entry in std::fs::read_dir(data.join("gltf/SimpleSkin")).expect("a folder").flatten() {
+        std::fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("copied");
+    }
+    let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    json["images"] = serde_json::json!([{"uri": "missing.png"}]);
+    json["textures"] = serde_json::json!([{"source": 0}]);
+    json["materials"] = serde_json::json!([{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}]);
+    json["meshes"][0]["primitives"][0]["material"] = 0.into();
+    let input = folder.path().join("look.gltf");
+    std::fs::write(&input, json.to_string()).expect("writable");
+    let output = folder.path().join("look.glb");
+    let report = run(input.to_str().expect("text"), &output, ConvertConfig::default()).expect("converted");
+    let said: Vec<&String> = report.notes.iter().filter(|note| note.contains("left out")).collect();
+    assert_eq!(said.len(), 1, "{:?}", report.notes);
+    assert!(said[0].contains("1 images that were not found, 1 materials, 1 textures"), "{said:?}");
+    // With the image beside it, it goes into the file.
+    std::fs::write(folder.path().join("missing.png"), b"a picture").expect("writable");
+    let report = run(input.to_str().expect("text"), &output, ConvertConfig::default()).expect("converted");
+    assert!(!report.notes.iter().any(|note| note.contains("left out")), "{:?}", report.notes);
+    assert_eq!(images(&chunks(&output)), [b"a picture".to_vec()]);
+    assert_eq!(chunks(&output).0["images"][0]["mimeType"], "image/png");
+}

@@ -9,6 +9,7 @@ use super::metres::CM;
 use super::morph::Morphs;
 use super::nodes::Nodes;
 use super::skin::{Binding, to_single};
+use super::surface::Surface;
 use super::uri::relative_path;
 use super::write::GltfScene;
 use crate::{Conversion, ParseError, ReadError, read_bytes};
@@ -26,6 +27,8 @@ pub struct ReadOptions {
     /// Frames a second of the clips. Left out, it is found from the spacing of the keys: the first usual
     /// rate (30 before others) on whose frames all of them lie.
     pub rate: Option<f32>,
+    /// Read materials, textures and what else shading needs, to write them again.
+    pub surface: bool,
 }
 
 /// The default scene of a glTF file.
@@ -47,6 +50,8 @@ pub struct GltfAsset {
     pub rest_weights: Vec<f32>,
     /// All animations, as keys.
     pub clips: Vec<KeyedClip>,
+    /// How it looks, where [`ReadOptions::surface`] asks for it.
+    pub surface: Option<Surface>,
     /// What was skipped or mended.
     pub warnings: Vec<String>,
     /// Metres to centimetres.
@@ -84,7 +89,10 @@ pub fn parse_with(
     if let Some(rate) = options.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
         return Err(ParseError::new("options", format!("a frame rate of {rate}")));
     }
-    let Document { root, buffers, mut warnings } = Document::parse(bytes, resolve)?;
+    let mut document = Document::parse(bytes, resolve)?;
+    let mut surface = options.surface.then(|| Surface::read(&document, resolve));
+    let mut warnings = std::mem::take(&mut document.warnings);
+    let Document { root, buffers, .. } = document;
     let accessors = Accessors::new(&root, &buffers);
     let extras = mesh_extras(&root);
     let nodes = Nodes::read(&root, &mut warnings)?;
@@ -115,7 +123,11 @@ pub fn parse_with(
     };
     let clips = clips.read(&mut warnings)?;
 
-    let Geometry { mesh: mut parts, colours, parts: primitives } = geometry;
+    if let Some(surface) = &mut surface {
+        surface.of_face.clone_from(&geometry.materials);
+        surface.read_attributes(&geometry.parts, &binding.spaces, &accessors);
+    }
+    let Geometry { mesh: mut parts, colours, parts: primitives, .. } = geometry;
     for (primitive, space) in primitives.iter().zip(&binding.spaces) {
         if let Some(space) = space {
             for position in &mut parts.positions[primitive.vertices.clone()] {
@@ -145,6 +157,7 @@ pub fn parse_with(
         shapes,
         rest_weights: morphs.rest_weights,
         clips,
+        surface,
         warnings,
         conversion: Conversion::scaled(CM as f32, "glTF is in metres"),
     })
@@ -216,6 +229,7 @@ impl GltfAsset {
             rest_weights: &self.rest_weights,
             keyed_clips: &self.clips,
             colours: self.colours.as_deref(),
+            surface: self.surface.as_ref(),
             ..GltfScene::new(name, &self.mesh)
         }
     }

@@ -10,6 +10,8 @@ use ::gltf::json::{Path, Root};
 /// The document with all of its buffers in memory.
 pub(super) struct Document {
     pub root: Root,
+    /// The text that `root` was read from.
+    pub json: Vec<u8>,
     pub buffers: Vec<Vec<u8>>,
     pub warnings: Vec<String>,
 }
@@ -28,7 +30,7 @@ impl Document {
         }
         let warnings = validate(&root)?;
         let buffers = load_buffers(&root, blob, resolve)?;
-        Ok(Self { root, buffers, warnings })
+        Ok(Self { root, json: json.to_vec(), buffers, warnings })
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Geometry<'a> {
     /// Linear RGB; empty unless some primitive has colours.
     pub colours: Vec<Vec3>,
     pub parts: Vec<Part<'a>>,
+    /// The material of every face.
+    pub materials: Vec<Option<u32>>,
 }
 
 /// The accessor of an attribute.
@@ -66,7 +68,11 @@ impl<'a> Geometry<'a> {
                 continue;
             };
             let skin = data.skin.map(|skin| skin.value());
-            for (index, primitive) in root.meshes[mesh].primitives.iter().enumerate() {
+            let all = root.meshes[mesh].primitives.as_slice();
+            let noted = extras.get(&mesh).is_some_and(|extras| extras.understudy.is_some());
+            let groups = if noted && share_vertices(all) { vec![all] } else { all.chunks(1).collect() };
+            for (index, group) in groups.into_iter().enumerate() {
+                let primitive = &group[0];
                 let place = format!("mesh {mesh} primitive {index}");
                 let mode = match primitive.mode {
                     Checked::Valid(mode @ (Mode::Triangles | Mode::TriangleStrip | Mode::TriangleFan)) => {
@@ -105,6 +111,7 @@ impl<'a> Geometry<'a> {
                 };
                 out.append(
                     part,
+                    group,
                     mode,
                     &positions,
                     plan,
@@ -121,6 +128,7 @@ impl<'a> Geometry<'a> {
     fn append(
         &mut self,
         part: Part<'a>,
+        group: &[Primitive],
         mode: Mode,
         positions: &[Vec3],
         plan: PrimitivePlan,
@@ -129,8 +137,13 @@ impl<'a> Geometry<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<(), ParseError> {
         let start = part.vertices.start as u32;
-        let triangles = triangles(&part, mode, accessors)?;
-        let corners = plan.faces(&triangles);
+        let mut all = Vec::new();
+        let mut materials = Vec::new();
+        for primitive in group {
+            all.extend(triangles(&part, primitive, mode, accessors)?);
+            materials.resize(all.len(), primitive.material.map(|material| material.value() as u32));
+        }
+        let corners = plan.faces(&all);
         let texture = match attribute(part.primitive, Semantic::TexCoords(0)) {
             Some(index) => Some(flipped(attribute_values(accessors.vec2(index)?, &part, "TEXCOORD_0")?)),
             None => None,
@@ -139,13 +152,17 @@ impl<'a> Geometry<'a> {
         let uv_start = self.mesh.uvs.len() as u32;
         let table = texture.as_deref().map(|texture| plan.texture_table(texture));
         let mut dropped = 0;
+        let mut triangle = 0;
         for corner in &corners {
+            let material = materials[triangle];
+            triangle += corner.corner_count() - 2;
             let face = corner.map(|stored| start + plan.welded[stored as usize]);
             if has_repeats(&face) {
                 dropped += 1;
                 continue;
             }
             self.mesh.faces.push(face);
+            self.materials.push(material);
             let uv =
                 |stored: u32| table.as_ref().map_or(Face::NONE, |(_, of)| uv_start + of[stored as usize]);
             let [a, b, c, d] = corner.raw();
@@ -241,10 +258,28 @@ fn read_colours(index: usize, accessors: &Accessors<'_>) -> Result<Vec<Vec3>, Pa
     Ok(numbers.chunks_exact(if rgba { 4 } else { 3 }).map(Vec3::from_slice).collect())
 }
 
+/// Whether primitives are parts of one list of triangles over the same vertices, as our own writer splits
+/// them where the material changes.
+fn share_vertices(primitives: &[Primitive]) -> bool {
+    let targets = |primitive: &Primitive| -> Vec<_> {
+        primitive.targets.iter().flatten().map(|target| target.positions.map(|index| index.value())).collect()
+    };
+    let same = |pair: &[Primitive]| {
+        pair[0].attributes == pair[1].attributes && targets(&pair[0]) == targets(&pair[1])
+    };
+    let plain = |primitive: &Primitive| primitive.mode == Checked::Valid(Mode::Triangles);
+    primitives.len() > 1 && primitives.iter().all(plain) && primitives.windows(2).all(same)
+}
+
 /// Vertices of the file, three a triangle.
-fn triangles(part: &Part<'_>, mode: Mode, accessors: &Accessors<'_>) -> Result<Vec<[u32; 3]>, ParseError> {
+fn triangles(
+    part: &Part<'_>,
+    primitive: &Primitive,
+    mode: Mode,
+    accessors: &Accessors<'_>,
+) -> Result<Vec<[u32; 3]>, ParseError> {
     let fail = |problem: String| Err(ParseError::new(part.place.clone(), problem));
-    let indices = match part.primitive.indices {
+    let indices = match primitive.indices {
         Some(index) => accessors.integers(index.value(), 1)?,
         None => {
             accessors.charge(&part.place, part.stored as u64)?;

@@ -17,9 +17,11 @@ mod morph;
 mod nodes;
 mod rate;
 mod skin;
+mod surface;
 mod uri;
 mod write;
 
 pub use asset::{GltfAsset, ReadOptions, parse, parse_with, read, read_with};
 pub use document::Resolve;
+pub use surface::Surface;
 pub use write::{GltfScene, SceneError, to_glb_bytes, write_glb};

@@ -9,7 +9,7 @@ use understudy_io::ReadError;
 use understudy_io::blendshape_npz::BlendshapeFile;
 use understudy_io::bvh::{Bvh, BvhOptions};
 use understudy_io::dataset::DatasetReader;
-use understudy_io::gltf::GltfAsset;
+use understudy_io::gltf::{GltfAsset, ReadOptions};
 use understudy_io::live_link::{LiveLinkTake, WeightTable};
 use understudy_rigs::Rig;
 
@@ -49,7 +49,8 @@ impl Content {
                 Ok(Self::Mesh(Box::new(file.mesh)))
             }
             "glb" | "gltf" => {
-                let asset = understudy_io::gltf::read(path)?;
+                let options = ReadOptions { surface: true, ..ReadOptions::default() };
+                let asset = understudy_io::gltf::read_with(path, &options)?;
                 report(&asset.conversion.to_string(), &asset.warnings, path, watch);
                 Ok(Self::Asset(Box::new(asset)))
             }

@@ -10,7 +10,7 @@ mod to_glb;
 
 use crate::outputs::{check_file, extension};
 use crate::watch::Remember;
-use crate::{JobError, Watch};
+use crate::{Event, JobError, Watch};
 pub(crate) use content::Content;
 pub(crate) use exact::local_pose;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
 use understudy_core::{JointClip, Mesh, Vec3};
-use understudy_io::gltf::GltfAsset;
+use understudy_io::gltf::{GltfAsset, Surface};
 use understudy_rigs::{Rig, RigPose};
 
 /// What to convert into what.
@@ -134,7 +134,7 @@ pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertRepor
     check_used(config, &content)?;
     let written = match &config.bake {
         Some(clip) => bake_clip(config, &content, clip, &watch)?,
-        None => write(config, &content)?,
+        None => write(config, &content, &watch)?,
     };
     understudy_io::write_atomic(&config.output, &written.bytes)?;
     Ok(ConvertReport {
@@ -172,14 +172,17 @@ fn check_used(config: &ConvertConfig, content: &Content) -> Result<(), JobError>
 }
 
 /// The table of what can become what.
-fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError> {
+fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result<Written, JobError> {
     let name = crate::rigs::stem(Path::new(&config.input));
     match (content, extension(&config.output).as_str()) {
         (Content::Mesh(mesh), "obj") => Ok(mesh_obj(config, mesh)),
         (Content::Mesh(mesh), "glb") => to_glb::mesh(&name, mesh),
 
         (Content::Asset(asset), "obj") => posed_obj(config, &asset.mesh, &asset.rest_vertices()),
-        (Content::Asset(asset), "glb") => to_glb::asset(&name, asset, config.rate),
+        (Content::Asset(asset), "glb") => {
+            warn_left_out(&config.input, asset, watch);
+            to_glb::asset(&name, asset, config.rate)
+        }
         (Content::Asset(asset), "npz") => tables::asset_npz(asset, &config.input),
         (Content::Asset(asset), "bvh") => {
             let clip = one_clip(config, asset)?;
@@ -253,6 +256,16 @@ fn write(config: &ConvertConfig, content: &Content) -> Result<Written, JobError>
     }
 }
 
+/// Says once what of a file's look does not fit into the file that is written.
+fn warn_left_out(input: &str, asset: &GltfAsset, watch: &dyn Watch) {
+    let left_out = asset.surface.iter().flat_map(|surface| &surface.left_out);
+    let left_out: Vec<&str> = left_out.map(String::as_str).collect();
+    if !left_out.is_empty() {
+        let message = format!("{input}: left out: {}", left_out.join(", "));
+        watch.event(Event::Warning { message: &message });
+    }
+}
+
 fn bake_clip(
     config: &ConvertConfig,
     content: &Content,
@@ -264,7 +277,7 @@ fn bake_clip(
         Content::Rig(rig) => {
             let (rate, frames) = to_glb::evaluate_clip(rig.as_ref(), clip, config.rate, watch)?;
             let colours = linear_colours(rig.as_ref());
-            let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, clip, rate };
+            let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, surface: None, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }
         Content::Asset(asset) => {
@@ -277,7 +290,10 @@ fn bake_clip(
             let frames: Vec<Vec<Vec3>> =
                 (0..count).map(|frame| asset.evaluate_at(found, time(frame))).collect();
             let colours = asset.colours.clone();
-            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, clip, rate };
+            warn_left_out(&config.input, asset, watch);
+            // The base of a baked clip is another shape: its normals are its own.
+            let surface = asset.surface.as_ref().map(Surface::for_another_shape);
+            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, surface, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }
         other => Err(JobError::unusable(&config.input, format!("{} has no clips to bake", other.describe()))),

@@ -7,7 +7,7 @@ use super::{BakeReport, Written};
 use crate::{Event, JobError, Watch};
 use rayon::prelude::*;
 use understudy_core::{BlendshapeRig, JointClip, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3};
-use understudy_io::gltf::{GltfAsset, GltfScene, SceneError, to_glb_bytes};
+use understudy_io::gltf::{GltfAsset, GltfScene, SceneError, Surface, to_glb_bytes};
 use understudy_rigs::{Rig, RigPose};
 
 /// A mesh by itself.
@@ -27,7 +27,13 @@ pub(super) fn asset(name: &str, asset: &GltfAsset, rate: Option<f32>) -> Result<
     }
     let bytes = to_glb_bytes(&scene).map_err(scene_error(name))?;
     let shapes = asset.shapes.as_ref().map_or(0, |shapes| shapes.shapes().len());
-    Ok(Written::new(bytes, contents(&asset.mesh, Some(asset.skeleton.len()), shapes, asset.clips.len())))
+    let mut lines = contents(&asset.mesh, Some(asset.skeleton.len()), shapes, asset.clips.len());
+    if let Some([materials, textures, images]) =
+        asset.surface.as_ref().map(Surface::counts).filter(|[materials, ..]| *materials > 0)
+    {
+        lines.push(format!("{materials} materials, {textures} textures and {images} images as they were"));
+    }
+    Ok(Written::new(bytes, lines))
 }
 
 /// A rig that is nothing but a skin and shapes; any other is refused with a hint at baking.
@@ -101,6 +107,8 @@ pub(super) struct Baked<'a> {
     pub mesh: &'a Mesh,
     /// Linear RGB a vertex.
     pub colours: Option<Vec<Vec3>>,
+    /// The look of the file that the mesh was read from.
+    pub surface: Option<Surface>,
     /// Name of the clip.
     pub clip: &'a str,
     /// Frames a second.
@@ -125,7 +133,11 @@ fn baked_bytes(rig: &Baked<'_>, result: &Bake) -> Result<Vec<u8>, JobError> {
         shape_weights: result.weights.clone(),
     };
     let clips = [clip];
-    let mut scene = GltfScene { colours: rig.colours.as_deref(), ..GltfScene::new(rig.name, &mesh) };
+    let mut scene = GltfScene {
+        colours: rig.colours.as_deref(),
+        surface: rig.surface.as_ref(),
+        ..GltfScene::new(rig.name, &mesh)
+    };
     // The first frame is what a viewer shows that plays nothing.
     let first = result.weights[0].clone();
     if !still {

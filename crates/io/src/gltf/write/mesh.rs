@@ -9,7 +9,7 @@ use super::{GltfScene, SceneError, raw};
 use ::gltf::json::material::{Material, PbrBaseColorFactor, PbrMetallicRoughness, StrengthFactor};
 use ::gltf::json::mesh::{Mesh as JsonMesh, MorphTarget, Primitive, Semantic};
 use ::gltf::json::validation::Checked::Valid;
-use ::gltf::json::{Index, Root};
+use ::gltf::json::{Accessor, Index, Root};
 use glam::{Vec2, Vec3};
 use std::collections::{BTreeMap, HashMap};
 use understudy_core::normals::vertex_normals;
@@ -95,9 +95,12 @@ impl StoredMesh {
         attributes.insert(Valid(Semantic::Positions), packer.positions(&self.stored(&metres)));
         // Of the positions as they will be read: a second save must find the same normals.
         let read_back: Vec<Vec3> = metres.iter().map(|p| vector_to_cm(*p)).collect();
-        let mut normals = vertex_normals(mesh.faces(), &read_back);
-        // A vertex without a face has no normal, but the format wants a unit vector.
-        normals.iter_mut().filter(|n| **n == Vec3::ZERO).for_each(|n| *n = Vec3::Y);
+        let normals = scene.surface.and_then(|surface| surface.normals.clone()).unwrap_or_else(|| {
+            let mut normals = vertex_normals(mesh.faces(), &read_back);
+            // A vertex without a face has no normal, but the format wants a unit vector.
+            normals.iter_mut().filter(|n| **n == Vec3::ZERO).for_each(|n| *n = Vec3::Y);
+            normals
+        });
         attributes.insert(Valid(Semantic::Normals), packer.vec3(&self.stored(&normals)));
         if mesh.has_uvs() {
             let uvs: Vec<Vec2> = self.texture.iter().map(|uv| flip(mesh.uvs()[*uv as usize])).collect();
@@ -105,7 +108,23 @@ impl StoredMesh {
             attributes.insert(own(TEXTURE), packer.numbers(&self.texture));
         }
         if let Some(colours) = scene.colours {
-            attributes.insert(Valid(Semantic::Colors(0)), packer.vec3(&self.stored(colours)));
+            let colours = match scene.surface.and_then(|surface| surface.opacities.as_ref()) {
+                None => packer.vec3(&self.stored(colours)),
+                Some(opacities) => {
+                    let rgba: Vec<[f32; 4]> =
+                        colours.iter().zip(opacities).map(|(c, opacity)| [c.x, c.y, c.z, *opacity]).collect();
+                    packer.vec4(&self.stored(&rgba))
+                }
+            };
+            attributes.insert(Valid(Semantic::Colors(0)), colours);
+        }
+        if let Some(surface) = scene.surface {
+            if let Some(tangents) = &surface.tangents {
+                attributes.insert(Valid(Semantic::Tangents), packer.vec4(&self.stored(tangents)));
+            }
+            for (set, uvs) in surface.uv_sets.iter().filter(|_| mesh.has_uvs()) {
+                attributes.insert(Valid(Semantic::TexCoords(*set)), packer.vec2(&self.stored(uvs)));
+            }
         }
         attributes.insert(own(VERTEX), packer.numbers(&self.original));
         if mesh.segments().len() > 1 {
@@ -119,27 +138,59 @@ impl StoredMesh {
                 attributes.insert(Valid(Semantic::Weights(set)), packer.vec4(&self.stored(weights)));
             }
         }
-        let indices = packer.indices(&self.triangles, self.original.len());
+        let runs = self.material_runs(scene, root, packer);
         let (targets, target_names, correctives) = self.morph_targets(scene, packer);
         let rest = scene.target_weights(&scene.rest_shape_weights());
         let notes = Notes { segments: mesh.segments().names.clone(), faces: face_runs(scene), correctives };
-        let material = root.push(material(scene));
-        let primitive = Primitive {
-            attributes,
+        let primitive = |(indices, material): (Index<Accessor>, Option<Index<Material>>)| Primitive {
+            attributes: attributes.clone(),
             indices: Some(indices),
-            material: Some(material),
+            material,
             mode: Valid(::gltf::json::mesh::Mode::Triangles),
-            targets: (!targets.is_empty()).then_some(targets),
+            targets: (!targets.is_empty()).then(|| targets.clone()),
             extensions: None,
             extras: None,
         };
+        let primitives = runs.into_iter().map(primitive).collect();
         Ok(root.push(JsonMesh {
             name: Some(scene.name.into()),
-            primitives: vec![primitive],
+            primitives,
             weights: rest.iter().any(|w| *w != 0.0).then_some(rest),
             extras: raw(&MeshExtras { target_names, understudy: Some(notes) }),
             extensions: None,
         }))
+    }
+
+    /// Triangles and material of every primitive: one, or one per run of faces of one material, so that the
+    /// faces keep their order. All of them share the vertices.
+    fn material_runs(
+        &self,
+        scene: &GltfScene<'_>,
+        root: &mut Root,
+        packer: &mut Packer,
+    ) -> Vec<(Index<Accessor>, Option<Index<Material>>)> {
+        let count = self.original.len();
+        let Some(surface) = scene.surface.filter(|surface| !surface.materials.is_empty()) else {
+            let indices = packer.indices(&self.triangles, count);
+            return vec![(indices, Some(root.push(material(scene))))];
+        };
+        let mut runs: Vec<(Option<u32>, usize)> = Vec::new();
+        for (face, material) in scene.mesh.faces().iter().zip(&surface.of_face) {
+            let known = material.filter(|material| (*material as usize) < surface.materials.len());
+            let corners = 3 * (face.corner_count() - 2);
+            match runs.last_mut().filter(|run| run.0 == known) {
+                Some(run) => run.1 += corners,
+                None => runs.push((known, corners)),
+            }
+        }
+        let mut rest = self.triangles.as_slice();
+        let mut out = Vec::with_capacity(runs.len());
+        for (material, corners) in runs {
+            let (own, others) = rest.split_at(corners);
+            rest = others;
+            out.push((packer.indices(own, count), material.map(Index::new)));
+        }
+        out
     }
 
     fn morph_targets(

@@ -64,7 +64,13 @@ pub fn to_glb_bytes(scene: &GltfScene<'_>) -> Result<Vec<u8>, SceneError> {
     }
     let main = root.push(json::Scene { nodes: scene_nodes, name: None, extensions: None, extras: None });
     root.scene = Some(main);
-    packer.finish(root)
+    let mut members = String::new();
+    if let Some(surface) = scene.surface.filter(|surface| !surface.materials.is_empty()) {
+        root.extensions_used.clone_from(&surface.extensions_used);
+        root.extensions_required.clone_from(&surface.extensions_required);
+        members = packer.surface(surface);
+    }
+    packer.finish(root, &members)
 }
 
 fn index<T>(value: usize) -> Index<T> {

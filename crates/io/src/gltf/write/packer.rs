@@ -1,6 +1,7 @@
 //! The binary half of a GLB: arrays into one aligned buffer with the views and accessors that find them.
 
 use super::super::metres::to_metres;
+use super::super::surface::Surface;
 use super::SceneError;
 use ::gltf::json::accessor::{
     Accessor, ComponentType, GenericComponentType, IndexComponentType, Type, sparse,
@@ -217,13 +218,41 @@ impl Packer {
         )
     }
 
-    /// The GLB: header, JSON chunk padded with spaces, binary chunk padded with zeros.
-    pub fn finish(self, mut root: Root) -> Result<Vec<u8>, SceneError> {
+    /// Materials, textures, samplers and images as members of the document, their bytes in the buffer.
+    /// As text: the `gltf` crate would drop what it does not know.
+    pub fn surface(&mut self, surface: &Surface) -> String {
+        let mut images = Vec::with_capacity(surface.images.len());
+        for image in &surface.images {
+            let mut json = image.json.clone();
+            json.insert("bufferView".into(), self.view(&image.bytes, None).value().into());
+            images.push(Value::Object(json));
+        }
+        let mut text = String::new();
+        for (name, list) in [
+            ("materials", &surface.materials),
+            ("textures", &surface.textures),
+            ("samplers", &surface.samplers),
+            ("images", &images),
+        ] {
+            if !list.is_empty() {
+                let list = serde_json::to_string(list).expect("JSON that was read can be written");
+                text.push_str(&format!(",\"{name}\":{list}"));
+            }
+        }
+        text
+    }
+
+    /// The GLB: header, JSON chunk padded with spaces, binary chunk padded with zeros. `members` follow
+    /// those of the document.
+    pub fn finish(self, mut root: Root, members: &str) -> Result<Vec<u8>, SceneError> {
         let byte_length = self.bytes.len().into();
         root.buffers = vec![Buffer { byte_length, name: None, uri: None, extensions: None, extras: None }];
         root.buffer_views = self.views;
         root.accessors = self.accessors;
         let mut json = root.to_vec().expect("a document of strings and finite numbers serialises");
+        json.pop();
+        json.extend_from_slice(members.as_bytes());
+        json.push(b'}');
         json.resize(json.len().next_multiple_of(4), b' ');
         let length = 12 + 8 + json.len() + 8 + self.bytes.len();
         let most = u32::MAX as usize;

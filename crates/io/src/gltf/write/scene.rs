@@ -1,5 +1,6 @@
 //! What can be written, and the one place where it is checked.
 
+use super::super::surface::Surface;
 use thiserror::Error;
 use understudy_core::{
     BlendshapeRig, JointClip, JointProperty, KeyedClip, Mesh, Skeleton, SkinWeights, Vec3,
@@ -63,6 +64,8 @@ pub struct GltfScene<'a> {
     pub keyed_clips: &'a [KeyedClip],
     /// Linear RGB a vertex, each from 0 to 1.
     pub colours: Option<&'a [Vec3]>,
+    /// The look of the file that the mesh was read from; plain grey without.
+    pub surface: Option<&'a Surface>,
 }
 
 impl<'a> GltfScene<'a> {
@@ -80,6 +83,7 @@ impl<'a> GltfScene<'a> {
             clips: &[],
             keyed_clips: &[],
             colours: None,
+            surface: None,
         }
     }
 
@@ -142,6 +146,17 @@ impl<'a> GltfScene<'a> {
                 let problem = format!("vertex {vertex} has {}, not from 0 to 1", colours[vertex]);
                 return Err(SceneError::Number { what: "vertex colours".into(), problem });
             }
+        }
+        if let Some(surface) = self.surface {
+            same("materials are for this many faces", surface.of_face.len(), self.mesh.faces().len())?;
+            for (what, got) in [
+                ("normals", surface.normals.as_ref().map(Vec::len)),
+                ("tangents", surface.tangents.as_ref().map(Vec::len)),
+                ("opacities", surface.opacities.as_ref().map(Vec::len)),
+            ] {
+                same(what, got.unwrap_or(vertices), vertices)?;
+            }
+            surface.uv_sets.values().try_for_each(|set| same("texture coordinates", set.len(), vertices))?;
         }
         self.clips.iter().try_for_each(|clip| self.check_clip(clip))?;
         self.keyed_clips.iter().try_for_each(|clip| self.check_keys(clip))
