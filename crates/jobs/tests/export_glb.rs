@@ -9,8 +9,8 @@ use understudy_jobs::twin::export_glb::{ExportGlbConfig, WeightSource, export_gl
 use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
 use understudy_jobs::twin::open_twin;
 use understudy_jobs::{Event, Silent, Watch};
+use understudy_learn::Recording;
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
-use understudy_learn::body::Poses;
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::Twin;
 
@@ -43,9 +43,9 @@ fn baseline(folder: &Path) -> Skinned {
         panic!("a body")
     };
     let inverse_rest: Vec<Affine3A> = twin.parts().rest_bones.iter().map(Affine3A::inverse).collect();
-    let poses = Poses {
-        mesh,
-        skeleton,
+    let poses = Recording {
+        mesh: mesh.clone(),
+        skeleton: Some(skeleton.clone()),
         bones: records.iter().flat_map(|record| record.skeleton.0.clone()).collect(),
         controls: Vec::new(),
         specs: ControlSpecs::default(),

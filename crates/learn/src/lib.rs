@@ -11,8 +11,10 @@ pub mod dense;
 pub mod face;
 mod held_back;
 mod matrix;
+mod method;
+mod recording;
+pub mod skinning;
 
 pub use held_back::HeldBack;
-
-/// Lengths beyond this are no character's, cm: their squares would not fit into single precision.
-const LARGEST_CM: f32 = 1e9;
+pub use method::{Method, MethodError, PlayedTwin, PosedRig};
+pub use recording::{Recording, RecordingError};

@@ -5,10 +5,8 @@
 
 use rayon::prelude::*;
 use understudy_core::{Affine3A, Controls, Random, Vec3};
-use understudy_learn::baselines::{
-    regression::regression_residual,
-    skinning::{fit_skinning, skinning_error},
-};
+use understudy_learn::baselines::regression::regression_residual;
+use understudy_learn::skinning::{fit_skinning, skinning_error};
 use understudy_rigs::{Rig, RigPose, mira, rook};
 
 /// Random poses: truncated Gaussian, one stream a pose. Training and test poses differ in their index.

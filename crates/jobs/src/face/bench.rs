@@ -15,9 +15,10 @@ use std::time::Instant;
 use understudy_core::{Controls, Random, Vec3};
 use understudy_io::npz::NpzWriter;
 use understudy_io::write_atomic;
+use understudy_learn::Recording;
+use understudy_learn::face::coarse_problem_of;
 use understudy_learn::face::loss::cross_of;
 use understudy_learn::face::train::{Device, Train};
-use understudy_learn::face::{FacePoses, coarse_problem_of};
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
@@ -145,9 +146,11 @@ fn measure(
     let mut ours: [Vec<f64>; 4] = Default::default();
     let mut theirs: BTreeMap<(usize, &'static str), Vec<f64>> = BTreeMap::new();
     let mut torch_steps = Vec::new();
-    let face_poses = FacePoses {
-        mesh: twin.mesh(),
-        specs: &twin.header().inputs.controls,
+    let face_poses = Recording {
+        mesh: twin.mesh().clone(),
+        skeleton: None,
+        specs: twin.header().inputs.controls.clone(),
+        bones: Vec::new(),
         controls: poses.controls.clone(),
         vertices: poses.vertices.clone(),
     };
@@ -255,7 +258,7 @@ struct Contestant<'a> {
 /// The coarse networks on every device that is there.
 fn trainers<'a>(
     twin: &FaceTwin,
-    poses: &'a FacePoses<'a>,
+    poses: &'a Recording,
     threads: usize,
 ) -> Result<Vec<Contestant<'a>>, JobError> {
     let hidden = twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());

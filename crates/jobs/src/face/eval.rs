@@ -1,7 +1,7 @@
 //! `eval` for face twins: the twin, its coarse part and every baseline on the same held-out poses. Start at
 //! [`eval_face`]; the methods are in `eval_methods`, the page of pictures is in `eval_page`.
 
-use super::data::{Loaded, open_face_twin};
+use super::data::open_face_twin;
 use super::eval_methods::{self, Method};
 use super::eval_page;
 use super::eval_pictures::{Exhibit, strain};
@@ -10,6 +10,7 @@ use super::rigidity::{RigidFigures, Rigidity};
 use super::spectrum::Spectrum;
 use crate::outputs::check_folder;
 use crate::twin::bench::median;
+use crate::twin::data::Loaded;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::metrics::{distances, normal_angles, summarise};
-use understudy_core::{Controls, Mesh, Vec3};
-use understudy_learn::face::FacePoses;
-use understudy_rigs::{Rig, RigPose};
+use understudy_core::{Mesh, Vec3};
+use understudy_learn::{Method as _, PosedRig, Recording};
+use understudy_rigs::Rig;
+use understudy_runtime::Pose;
 use understudy_runtime::face::FaceTwin;
 
 /// What to weigh.
@@ -192,9 +194,9 @@ pub(super) fn set_name(folder: &Path) -> String {
 }
 
 pub(super) fn check_fits(twin: &FaceTwin, loaded: &Loaded, folder: &Path) -> Result<(), JobError> {
-    if loaded.mesh.topology_hash() != twin.header().topology_hash {
+    if loaded.recording.mesh.topology_hash() != twin.header().topology_hash {
         let want = (twin.vertex_count(), twin.header().topology_hash);
-        return Err(JobError::other_topology(folder, &loaded.mesh, "the twin's", want));
+        return Err(JobError::other_topology(folder, &loaded.recording.mesh, "the twin's", want));
     }
     if loaded.header.controls != twin.header().inputs.controls {
         return Err(JobError::unusable(folder, "its controls are not those that the twin knows"));
@@ -239,7 +241,7 @@ const SPECTRUM_POSES: usize = 24;
 
 fn weigh(
     twin: &Arc<FaceTwin>,
-    mut sets: Vec<(String, Loaded)>,
+    sets: Vec<(String, Loaded)>,
     mut methods: Vec<Method>,
     watch: &dyn Watch,
 ) -> Result<(EvalFaceReport, Vec<Exhibit>), JobError> {
@@ -253,8 +255,8 @@ fn weigh(
     let edges: Vec<(u32, u32)> = adjacency.edges().collect();
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
-    let sets: Vec<(String, FacePoses<'_>)> =
-        sets.iter_mut().map(|(name, loaded)| (name.clone(), loaded.poses())).collect();
+    let sets: Vec<(String, Recording)> =
+        sets.into_iter().map(|(name, loaded)| (name, loaded.recording)).collect();
     let total: usize = sets.iter().map(|(_, poses)| poses.len()).sum();
     let every = total.div_ceil(SPECTRUM_POSES).max(1);
     let all = sets.iter().flat_map(|(_, poses)| (0..poses.len()).map(|pose| poses.vertices_of(pose)));
@@ -338,7 +340,7 @@ fn weigh(
 }
 
 /// Poses of a set that are drawn: the strongest expression, and the middle of the set.
-fn shown_poses(poses: &FacePoses<'_>, edges: &[(u32, u32)]) -> Vec<usize> {
+fn shown_poses(poses: &Recording, edges: &[(u32, u32)]) -> Vec<usize> {
     let rest = poses.mesh.positions();
     let strains: Vec<f32> =
         (0..poses.len()).map(|pose| strain(edges, rest, poses.vertices_of(pose))).collect();
@@ -349,16 +351,16 @@ fn shown_poses(poses: &FacePoses<'_>, edges: &[(u32, u32)]) -> Vec<usize> {
 }
 
 /// Milliseconds a pose of the rig itself, median of some.
-fn original_ms(twin: &FaceTwin, poses: &FacePoses<'_>) -> Option<f64> {
+fn original_ms(twin: &FaceTwin, poses: &Recording) -> Option<f64> {
     let rig = live_rig(twin)?;
-    let mut posed = RigPose::default();
+    let mut original = PosedRig::new(rig.as_ref());
+    let mut out = vec![Vec3::ZERO; poses.mesh.vertex_count()];
     let times: Option<Vec<f64>> = poses
         .spread(15)
         .into_iter()
         .map(|pose| {
-            let controls = Controls(poses.controls_of(pose).to_vec());
             let start = Instant::now();
-            rig.evaluate(&controls, &mut posed).ok()?;
+            original.pose(Pose::Controls(poses.controls_of(pose)), &mut out).ok()?;
             Some(start.elapsed().as_secs_f64() * 1e3)
         })
         .collect();

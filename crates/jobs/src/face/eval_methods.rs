@@ -1,9 +1,10 @@
 //! What a face twin is weighed against: its own coarse part, other twins of the same mesh, and linear blend
 //! skinning by decomposition.
 
-use super::data::{Loaded, open_face_twin};
+use super::data::open_face_twin;
 use super::eval::{EvalFaceConfig, check_fits};
 use crate::fit_cache::FitCache;
+use crate::twin::data::Loaded;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,9 +50,9 @@ pub(super) fn all(
         let kept = |bones: &usize| cache.load(&format!("lbs{bones}"));
         let kept: Vec<Option<Parameters>> = bones.iter().map(kept).collect();
         let most = if kept.iter().all(Option::is_some) { 1 } else { LBS_POSES };
-        let mut train = Loaded::read_some(folder, most, watch)?;
+        let train = Loaded::read_some(folder, most, watch)?;
         check_fits(twin, &train, folder)?;
-        let poses = train.poses();
+        let poses = train.recording;
         let frames: Vec<&[Vec3]> = (0..poses.len()).map(|pose| poses.vertices_of(pose)).collect();
         let rest = poses.mesh.positions();
         for (bones, kept) in bones.into_iter().zip(kept) {

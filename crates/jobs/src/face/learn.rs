@@ -1,8 +1,9 @@
 //! `learn face`: a twin of a face rig from a dataset (`docs/methods/face-twin.md`). Start at [`learn_face`].
 
 use super::checkpoint::{Checkpoints, Clock, Standing};
-use super::data::{Loaded, open_face_twin};
+use super::data::open_face_twin;
 use crate::outputs::check_file;
+use crate::twin::data::Loaded;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,9 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use understudy_core::Vec3;
 use understudy_core::mesh::Fnv;
-use understudy_learn::HeldBack;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
@@ -20,12 +19,13 @@ use understudy_learn::face::schedule::{self, End, Next};
 use understudy_learn::face::train::{NetState, Train};
 use understudy_learn::face::trainer::{Problem, Trainer};
 use understudy_learn::face::{
-    FaceLearnError, FacePoses, FaceSettings, Plan, Progress, Schedule, Truth, frame, motion, normals,
+    FaceLearnError, FaceSettings, Plan, Progress, Schedule, Truth, check, frame, half_error, motion, normals,
     segments,
 };
+use understudy_learn::{HeldBack, Recording};
 use understudy_rigs::Rig;
-use understudy_runtime::face::{FaceParts, FaceTwin, MotionParts, NetParts, RigidBodyParts, to_bytes};
-use understudy_runtime::{Distances, Pose, Precision, Training, Twin, TwinError};
+use understudy_runtime::face::{FaceParts, MotionParts, NetParts, RigidBodyParts, to_bytes};
+use understudy_runtime::{Precision, Training, Twin, TwinError};
 
 pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
 pub use understudy_learn::face::segments::SegmentKind;
@@ -78,16 +78,12 @@ const SAVE_EVERY: Duration = Duration::from_secs(15);
 const LOG_EVERY: Duration = Duration::from_secs(60);
 /// Share of a given time that training may use: the rest is for measuring and writing the twin.
 const TRAINING_SHARE: f64 = 0.97;
-/// Share of the skull that a control moves if it moves the head.
-const HEAD_SHARE: f32 = 0.5;
 /// Poses by which it is measured what the coarse networks leave.
 const REGION_POSES: usize = 200;
 /// Share of the time that the coarse networks get where both stages share a given time.
 const COARSE_SHARE: f64 = 0.5;
 /// Share of the time that normals get where maps carry them.
 const NORMALS_SHARE: f64 = 0.1;
-/// Tells the random numbers of later stages from those of the first.
-const REFINEMENT_SEED: u64 = 0x0f1e;
 
 /// Learns a twin and writes it. Where training stands is kept beside the output until it is whole.
 pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFaceReport, JobError> {
@@ -106,11 +102,11 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     }
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
-    let mut loaded = Loaded::read(&config.data, watch)?;
+    let loaded = Loaded::read(&config.data, watch)?;
     let rig_name = loaded.header.rig.clone();
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let poses = loaded.poses();
+    let poses = loaded.recording;
     pool.install(|| {
         Run { config, watch, start, earlier: AtomicU64::new(0) }.learn(&rig_name, poses, rig.as_deref())
     })
@@ -138,11 +134,11 @@ impl Run<'_> {
     fn learn(
         &self,
         rig_name: &str,
-        mut poses: FacePoses<'_>,
+        mut poses: Recording,
         rig: Option<&dyn Rig>,
     ) -> Result<LearnFaceReport, JobError> {
         let settings = &self.config.settings;
-        poses.check().map_err(|error| self.error(error))?;
+        check(&poses).map_err(|error| self.error(error))?;
         let truth = Truth::of(&poses, settings);
         let kept = self.config.from.as_deref().map(|path| self.kept(path, &poses)).transpose()?;
         let key = self.key(&poses, kept.as_ref());
@@ -256,7 +252,7 @@ impl Run<'_> {
     /// Trains the networks that draw offsets, in both stages.
     fn maps(
         &self,
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         plan: &Plan,
         influences: &Influences,
         checkpoints: &Checkpoints,
@@ -295,7 +291,7 @@ impl Run<'_> {
                 problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
                 self.watch.event(Event::Finished);
                 drop(coarse);
-                let trainer = self.trainer(problem, specs, settings.seed ^ REFINEMENT_SEED)?;
+                let trainer = self.trainer(problem, specs, settings.later_seed())?;
                 let (fine, report) =
                     self.stage("refinement", plan, trainer, &settings.refinement, whole, checkpoints)?;
                 nets.extend(fine.parts());
@@ -306,13 +302,13 @@ impl Run<'_> {
     }
 
     /// The twin whose coarse networks are kept.
-    fn kept(&self, path: &Path, poses: &FacePoses<'_>) -> Result<FaceParts, JobError> {
+    fn kept(&self, path: &Path, poses: &Recording) -> Result<FaceParts, JobError> {
         let parts = open_face_twin(path)?.parts();
         if parts.header.topology_hash != poses.mesh.topology_hash() {
             let want = (poses.mesh.vertex_count(), poses.mesh.topology_hash());
             return Err(JobError::other_topology(path, &parts.mesh, "the dataset's", want));
         }
-        if parts.header.inputs.controls != *poses.specs {
+        if parts.header.inputs.controls != poses.specs {
             let problem = "it has other controls than the dataset".into();
             return Err(JobError::unusable(path, FaceLearnError::Kept { problem }));
         }
@@ -352,15 +348,14 @@ impl Run<'_> {
     /// Learns the head's motion and takes it out of the poses.
     fn frame(
         &self,
-        poses: &mut FacePoses<'_>,
+        poses: &mut Recording,
         influences: &Influences,
     ) -> Result<Option<(MotionParts, FrameReport)>, JobError> {
         let settings = &self.config.settings;
-        let all = (0..poses.mesh.vertex_count() as u32).collect();
-        let choices = [Some(all), influences.calmest()].into_iter().flatten().filter(|_| settings.frame);
-        let found = choices.filter_map(|among| frame::find_skull(poses, &among));
-        let Some(skull) = found.min_by(|a, b| a.left_cm.total_cmp(&b.left_cm)) else { return Ok(None) };
-        let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
+        if !settings.frame {
+            return Ok(None);
+        }
+        let Some((skull, inputs)) = frame::choose_skull(poses, influences) else { return Ok(None) };
         self.watch.event(Event::Started {
             what: "learning the head's motion",
             total: Size::head(poses.len()).epochs as u64,
@@ -392,7 +387,7 @@ impl Run<'_> {
     /// Learns the motions of bodies.
     fn bodies(
         &self,
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         plan: &Plan,
         influences: &Influences,
     ) -> Result<Vec<RigidBodyParts>, JobError> {
@@ -459,7 +454,7 @@ impl Run<'_> {
     /// Teaches trained networks to draw normals; turns the poses into normals for it.
     fn normals(
         &self,
-        poses: &mut FacePoses<'_>,
+        poses: &mut Recording,
         plan: &Plan,
         nets: &mut [NetParts],
         checkpoints: &Checkpoints,
@@ -498,7 +493,7 @@ impl Run<'_> {
         checkpoints: &Checkpoints,
     ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
         let settings = &self.config.settings;
-        let seed = settings.seed ^ if name == "coarse" { 0 } else { REFINEMENT_SEED };
+        let seed = if name == "coarse" { settings.seed } else { settings.later_seed() };
         let networks = trainer.network_count();
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
@@ -513,7 +508,7 @@ impl Run<'_> {
                 end = Some(clock.end);
             }
         } else if let Some(limit) = self.limit() {
-            let pace = pace(&*trainer, plan, settings, limit);
+            let pace = schedule::pace(&*trainer, &plan.balance, settings, limit);
             // What came before may have used up most of it: something must be learned all the same.
             let left = (TRAINING_SHARE * limit - self.elapsed()).max(0.1 * limit);
             let steps = (pace * left * share).max(1.0);
@@ -604,7 +599,7 @@ impl Run<'_> {
     }
 
     /// What makes two runs the same: settings and data.
-    fn key(&self, poses: &FacePoses<'_>, kept: Option<&FaceParts>) -> String {
+    fn key(&self, poses: &Recording, kept: Option<&FaceParts>) -> String {
         let mut hash = Fnv::default();
         for layer in kept.iter().flat_map(|twin| &twin.nets).flat_map(|net| &net.dense) {
             layer.bias.iter().for_each(|bias| hash.write(&bias.to_le_bytes()));
@@ -620,27 +615,6 @@ impl Run<'_> {
     }
 }
 
-/// Steps per second, measured on steps that are taken back: for a hundredth of the limit, seconds, or on forty steps.
-fn pace(trainer: &dyn Train, plan: &Plan, settings: &FaceSettings, limit: f64) -> f64 {
-    let state = trainer.state();
-    let mut batch = vec![0; settings.batch];
-    let mut run = |most: usize, seconds: f64| {
-        let start = Instant::now();
-        let mut steps = 0;
-        while steps < most && (steps < 2 || start.elapsed().as_secs_f64() < seconds) {
-            plan.balance.draw(settings.seed, steps, &mut batch);
-            trainer.step(&batch, steps + 1, 1e-4);
-            steps += 1;
-        }
-        trainer.settle();
-        steps as f64 / start.elapsed().as_secs_f64()
-    };
-    run(5, 0.002 * limit);
-    let pace = run(40, 0.01 * limit);
-    trainer.set_state(&state);
-    pace
-}
-
 /// The same twin must have the same bytes however fast the machine was.
 fn timeless(mut details: serde_json::Value) -> BTreeMap<String, serde_json::Value> {
     for stage in ["coarse", "refinement", "normals"] {
@@ -650,25 +624,4 @@ fn timeless(mut details: serde_json::Value) -> BTreeMap<String, serde_json::Valu
     }
     let details = details.as_object_mut().map(std::mem::take);
     details.into_iter().flatten().collect()
-}
-
-/// Distances between weights in 16 and in 32 bits on some of the poses.
-fn half_error(parts: &FaceParts, poses: &FacePoses<'_>) -> Result<Distances, TwinError> {
-    let twin = |precision| Ok(Twin::from(FaceTwin::new(parts.clone(), precision)?));
-    let (half, single) = (twin(Precision::Half)?, twin(Precision::Single)?);
-    let (mut half_player, mut single_player) = (half.player(1), single.player(1));
-    let (mut a, mut b) = (vec![Vec3::ZERO; half.vertex_count()], vec![Vec3::ZERO; half.vertex_count()]);
-    let chosen = poses.spread(50);
-    let (mut sum, mut max) = (0.0f64, 0.0f64);
-    for &pose in &chosen {
-        let pose = Pose::Controls(poses.controls_of(pose));
-        half_player.pose(pose, &mut a).expect("checked poses fit the twin");
-        single_player.pose(pose, &mut b).expect("checked poses fit the twin");
-        for (a, b) in a.iter().zip(&b) {
-            let miss = f64::from(a.distance(*b)) * 10.0;
-            sum += miss;
-            max = max.max(miss);
-        }
-    }
-    Ok(Distances { mean: sum / (chosen.len() * a.len()) as f64, max })
 }

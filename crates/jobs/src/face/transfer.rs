@@ -1,8 +1,9 @@
 //! `transfer`: a face twin on another mesh with the same texture coordinates, and how much it loses there.
 
-use super::data::{Loaded, open_face_twin};
+use super::data::open_face_twin;
 use super::eval::{check_fits, set_name};
 use crate::outputs::check_file;
+use crate::twin::data::Loaded;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -125,7 +126,7 @@ fn weigh(
     old: &FaceTwin,
     new: &FaceTwin,
     spots: &[Spot],
-    mut sets: Vec<(String, Loaded)>,
+    sets: Vec<(String, Loaded)>,
     watch: &dyn Watch,
 ) -> Result<BTreeMap<String, TransferFigures>, JobError> {
     let mut out = BTreeMap::new();
@@ -133,7 +134,7 @@ fn weigh(
     // A mesh that does not lie on the old surface exactly keeps its distance from it.
     let away: Vec<Vec3> =
         rest.iter().zip(spots).map(|(at, spot)| *at - spot.on(old.mesh().positions())).collect();
-    let sets: Vec<_> = sets.iter_mut().map(|(name, loaded)| (name.clone(), loaded.poses())).collect();
+    let sets: Vec<_> = sets.into_iter().map(|(name, loaded)| (name, loaded.recording)).collect();
     let mut vertices = [vec![Vec3::ZERO; old.vertex_count()], vec![Vec3::ZERO; new.vertex_count()]];
     for coarse in [true, false] {
         if sets.is_empty() || (!coarse && !old.has_refinement()) {

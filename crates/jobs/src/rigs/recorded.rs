@@ -4,8 +4,9 @@
 use super::open;
 use crate::{Event, JobError, Silent, Watch};
 use std::path::Path;
-use understudy_core::{Controls, Mesh, Skeleton, Vec3};
+use understudy_core::{Controls, Skeleton};
 use understudy_io::dataset::DatasetHeader;
+use understudy_learn::Recording;
 use understudy_rigs::{Rig, RigPose};
 
 /// Poses that a rig is asked for.
@@ -19,14 +20,8 @@ pub(crate) struct Recorded<'a> {
     pub folder: &'a Path,
     /// What was sampled and how.
     pub header: &'a DatasetHeader,
-    /// The rest mesh.
-    pub mesh: &'a Mesh,
-    /// The bones, where the rig has some and the twin needs them.
-    pub skeleton: Option<&'a Skeleton>,
-    /// `[N · C]`.
-    pub controls: &'a [f32],
-    /// `[N · V]` cm.
-    pub vertices: &'a [Vec3],
+    /// The poses.
+    pub recording: &'a Recording,
 }
 
 impl Recorded<'_> {
@@ -74,14 +69,14 @@ impl Recorded<'_> {
 
     /// What shows that it is another rig.
     fn difference(&self, rig: &dyn Rig) -> Option<String> {
-        if rig.mesh().topology_hash() != self.mesh.topology_hash() {
+        if rig.mesh().topology_hash() != self.recording.mesh.topology_hash() {
             return Some("its mesh has another topology".into());
         }
         let specs = &self.header.controls;
         if !rig.specs().iter().map(|spec| &spec.name).eq(specs.iter().map(|spec| &spec.name)) {
             return Some("it has other controls".into());
         }
-        if let Some(skeleton) = self.skeleton {
+        if let Some(skeleton) = &self.recording.skeleton {
             let names = |skeleton: &Skeleton| -> Vec<String> {
                 skeleton.bones().iter().map(|bone| bone.name.clone()).collect()
             };
@@ -89,15 +84,13 @@ impl Recorded<'_> {
                 return Some("it has other bones".into());
             }
         }
-        let count = self.mesh.vertex_count();
-        let poses = self.vertices.len() / count.max(1);
         let mut pose = RigPose::default();
-        for index in (0..POSES.min(poses)).map(|i| i * poses / POSES.min(poses)) {
-            let controls = Controls(self.controls[index * specs.len()..(index + 1) * specs.len()].to_vec());
+        for index in self.recording.spread(POSES) {
+            let controls = Controls(self.recording.controls_of(index).to_vec());
             if let Err(error) = rig.evaluate(&controls, &mut pose) {
                 return Some(format!("pose {index}: {error}"));
             }
-            let truth = &self.vertices[index * count..(index + 1) * count];
+            let truth = self.recording.vertices_of(index);
             let size = truth.iter().map(|v| v.abs().max_element()).fold(0.0, f32::max);
             let miss = truth.iter().zip(&pose.vertices).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
             if miss > TOLERANCE.0 + TOLERANCE.1 * size {

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::metrics::{best_bones, distances, enveloping_error, squared_distance, summarise};
-use understudy_core::{Affine3A, ControlSpecs, Vec3};
+use understudy_core::{Affine3A, Vec3};
 pub use understudy_learn::baselines::Baseline;
 use understudy_learn::baselines::{Approximation, Examples, Fitter, Parameters};
-use understudy_learn::body::Poses;
+use understudy_learn::{Method, PlayedTwin, Recording};
 use understudy_runtime::body::BodyTwin;
-use understudy_runtime::{Player, Pose, Twin};
+use understudy_runtime::{Pose, Twin};
 
 /// What to weigh.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -202,10 +202,10 @@ fn fit_baselines(
     let kept: Vec<Option<Parameters>> = wanted.iter().map(|b| cache.load(&b.to_string())).collect();
     let mut most = if kept.iter().all(Option::is_some) { 0 } else { Baseline::MOST_POSES };
     loop {
-        let mut loaded = Loaded::read_for(twin, folder, most, watch)?;
+        let loaded = Loaded::read_for(twin, folder, most, watch)?;
         let available = loaded.header.poses;
-        let poses = loaded.poses();
-        let inverse_rest = poses.skeleton.inverse_bind();
+        let poses = loaded.recording;
+        let inverse_rest = poses.skeleton().inverse_bind();
         let examples = Examples { poses: &poses, rest: poses.mesh.positions(), inverse_rest };
         let fitter = Fitter::new(examples);
         let total = wanted.len() as u64;
@@ -301,62 +301,64 @@ const SHOWN: usize = 4;
 fn weigh(
     config: &EvalConfig,
     twin: &Arc<BodyTwin>,
-    mut sets: Vec<(String, Loaded)>,
+    sets: Vec<(String, Loaded)>,
     fitted: &Fits,
     watch: &dyn Watch,
 ) -> Result<EvalReport, JobError> {
     let baselines = &fitted.methods;
     let playable = Twin::from(Arc::clone(twin));
     let bytes = std::fs::metadata(&config.twin).map_or(0, |data| data.len() as usize);
-    let mut names = vec!["twin".to_owned()];
-    names.extend(baselines.iter().map(|b| b.name().to_owned()));
-    let sizes: Vec<usize> = std::iter::once(bytes).chain(baselines.iter().map(|b| b.bytes())).collect();
+    // Every thread has its own; the fits behind them are shared.
+    let methods = || -> Vec<Box<dyn Method + '_>> {
+        let twin = PlayedTwin { name: "twin".into(), bytes, player: playable.player(1) };
+        let baselines = baselines.iter().map(|baseline| Box::new(&**baseline) as Box<dyn Method + '_>);
+        std::iter::once(Box::new(twin) as Box<dyn Method + '_>).chain(baselines).collect()
+    };
+    let names: Vec<String> = methods().iter().map(|method| method.name().to_owned()).collect();
+    let sizes: Vec<usize> = methods().iter().map(|method| method.bytes()).collect();
     let owner = owners(twin);
-    let mesh = sets[0].1.mesh.clone();
+    let mesh = sets[0].1.recording.mesh.clone();
     let edges: Vec<(u32, u32)> = mesh.adjacency().edges().collect();
     let mut whole: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
     let (mut seams, mut control) = (Jumps::default(), Jumps::default());
     let mut exhibits = Vec::new();
     let mut by_set = BTreeMap::new();
     let set_names: Vec<String> = sets.iter().map(|(name, _)| name.clone()).collect();
-    let specs: Vec<ControlSpecs> = sets.iter().map(|(_, loaded)| loaded.header.controls.clone()).collect();
-    let recorded: Vec<Poses<'_>> = sets.iter_mut().map(|(_, loaded)| loaded.poses()).collect();
-    let carried: Vec<Vec<SkinnedPose<'_>>> = recorded.iter().map(skinned_poses).collect();
+    let recorded: Vec<&Recording> = sets.iter().map(|(_, loaded)| &loaded.recording).collect();
+    let carried: Vec<Vec<SkinnedPose<'_>>> = recorded.iter().map(|poses| skinned_poses(poses)).collect();
     for (index, (name, poses)) in set_names.into_iter().zip(&recorded).enumerate() {
-        let specs = &specs[index];
+        let specs = &poses.specs;
         let controls = twin.header().inputs.controls.iter().map(|control| {
             specs
                 .find(&control.name)
                 .ok_or_else(|| JobError::unusable(&name, format!("has no control '{}'", control.name)))
         });
         let controls = controls.collect::<Result<Vec<usize>, JobError>>()?;
-        let evaluate = |method: usize, pose: usize, player: &mut Player, out: &mut [Vec3]| {
-            let bones = poses.bones_of(pose);
-            if let Some(baseline) = method.checked_sub(1) {
-                baselines[baseline].evaluate(bones, out);
-                return Ok(());
-            }
-            let extra: Vec<f32> = controls.iter().map(|c| poses.controls_of(pose)[*c]).collect();
-            let evaluated = player.pose(Pose::Bones { bones, extras: &extra }, out);
+        let extras = |pose: usize| -> Vec<f32> {
+            controls.iter().map(|control| poses.controls_of(pose)[*control]).collect()
+        };
+        let evaluate = |method: &mut dyn Method, pose: usize, extras: &[f32], out: &mut [Vec3]| {
+            let evaluated = method.pose(Pose::Bones { bones: poses.bones_of(pose), extras }, out);
             evaluated.map_err(|error| JobError::unusable(&name, format!("pose {pose}: {error}")))
         };
         let stride = poses.len().div_ceil(SHOWN).max(1);
         let shown = |pose: usize| pose % stride == stride / 2;
-        let outcome = |pose: usize, player: &mut Player| -> Result<Vec<Outcome>, JobError> {
-            let truth = poses.vertices_of(pose);
-            let mut out = vec![Vec3::ZERO; truth.len()];
-            let weigh = |(method, name): (usize, &String)| {
-                evaluate(method, pose, player, &mut out)?;
-                let compared = name == "twin" || name == "lbs4";
-                Ok(Outcome {
-                    misses: distances(&out, truth),
-                    squared: squared_distance(truth, &out),
-                    jumps: compared.then(|| Jumps::of_pose(&edges, &owner, &out, truth)),
-                    vertices: (compared && shown(pose)).then(|| out.clone()),
-                })
+        let outcome =
+            |methods: &mut Vec<Box<dyn Method + '_>>, pose: usize| -> Result<Vec<Outcome>, JobError> {
+                let (truth, extras) = (poses.vertices_of(pose), extras(pose));
+                let mut out = vec![Vec3::ZERO; truth.len()];
+                let weigh = |method: &mut Box<dyn Method + '_>| {
+                    evaluate(&mut **method, pose, &extras, &mut out)?;
+                    let compared = method.name() == "twin" || method.name() == "lbs4";
+                    Ok(Outcome {
+                        misses: distances(&out, truth),
+                        squared: squared_distance(truth, &out),
+                        jumps: compared.then(|| Jumps::of_pose(&edges, &owner, &out, truth)),
+                        vertices: (compared && shown(pose)).then(|| out.clone()),
+                    })
+                };
+                methods.iter_mut().map(weigh).collect()
             };
-            names.iter().enumerate().map(weigh).collect()
-        };
         let mut tallies: Vec<Tally> = names.iter().map(|_| Tally::default()).collect();
         let what = format!("weighing {name}");
         watch.event(Event::Started { what: &what, total: poses.len() as u64, unit: "poses" });
@@ -364,11 +366,8 @@ fn weigh(
         let batch = 8 * rayon::current_num_threads();
         for first in (0..poses.len()).step_by(batch) {
             let range = first..(first + batch).min(poses.len());
-            let outcomes: Vec<Vec<Outcome>> = range
-                .clone()
-                .into_par_iter()
-                .map_init(|| playable.player(1), |player, pose| outcome(pose, player))
-                .collect::<Result<_, JobError>>()?;
+            let outcomes: Vec<Vec<Outcome>> =
+                range.clone().into_par_iter().map_init(methods, outcome).collect::<Result<_, JobError>>()?;
             for (pose, outcomes) in range.clone().zip(outcomes) {
                 let mut exhibit = shown(pose).then(|| Exhibit {
                     caption: format!("{name}, frame {pose}"),
@@ -398,14 +397,15 @@ fn weigh(
                 return Err(JobError::Stopped);
             }
         }
-        let mut player = playable.player(1);
+        let mut methods = methods();
         let mut out = vec![Vec3::ZERO; twin.vertex_count()];
         for pose in poses.spread(TIMED) {
-            for (method, tally) in tallies.iter_mut().enumerate() {
+            let extras = extras(pose);
+            for (method, tally) in methods.iter_mut().zip(&mut tallies) {
                 // The second of two runs is timed: others have emptied the caches.
-                evaluate(method, pose, &mut player, &mut out)?;
+                evaluate(&mut **method, pose, &extras, &mut out)?;
                 let start = Instant::now();
-                evaluate(method, pose, &mut player, &mut out)?;
+                evaluate(&mut **method, pose, &extras, &mut out)?;
                 tally.milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
             }
         }
@@ -431,7 +431,7 @@ fn weigh(
         order: names.clone(),
         fits: fitted.facts.clone(),
         training_poses: fitted.training_poses,
-        poses: recorded.iter().map(Poses::len).sum(),
+        poses: recorded.iter().map(|poses| poses.len()).sum(),
         page: None,
         page_problem: None,
     };
@@ -449,8 +449,8 @@ fn weigh(
 /// Skinning matrices and vertices of one pose.
 type SkinnedPose<'a> = (Vec<Affine3A>, &'a [Vec3]);
 
-fn skinned_poses<'a>(poses: &'a Poses<'_>) -> Vec<SkinnedPose<'a>> {
-    let inverse_rest = poses.skeleton.inverse_bind();
+fn skinned_poses(poses: &Recording) -> Vec<SkinnedPose<'_>> {
+    let inverse_rest = poses.skeleton().inverse_bind();
     let matrices = |pose: usize| poses.bones_of(pose).iter().zip(inverse_rest).map(|(b, r)| *b * *r);
     (0..poses.len()).map(|pose| (matrices(pose).collect(), poses.vertices_of(pose))).collect()
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use understudy_core::metrics::{distances, summarise};
 use understudy_core::{Affine3A, ControlSpecs, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3};
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
+use understudy_learn::Recording;
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
-use understudy_learn::body::Poses;
 use understudy_rigs::sampling::SamplingConfig;
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::body::BodyTwin;
@@ -133,7 +133,7 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
     // The rig as it is now comes first: its colours go with it.
     let (mesh, skeleton) = match (&rig, &train) {
         (Some(rig), _) => (rig.mesh().clone(), rig.skeleton().cloned()),
-        (None, Some(loaded)) => (loaded.mesh.clone(), Some(loaded.skeleton.clone())),
+        (None, Some(loaded)) => (loaded.recording.mesh.clone(), loaded.recording.skeleton.clone()),
         (None, None) => {
             let problem = format!(
                 "holds no faces, and its rig '{}' is not at hand; name the dataset that it was trained on with --train",
@@ -211,12 +211,12 @@ fn fit_skin(
     watch: &dyn Watch,
 ) -> Result<(Skinned, WeightSource), JobError> {
     let inverse_rest = skeleton.inverse_bind();
-    let fit = |poses: &Poses<'_>| {
+    let fit = |poses: &Recording| {
         let examples = Examples { poses, rest: mesh.positions(), inverse_rest };
         Skinned::fit("lbs4", &examples, INFLUENCES, CANDIDATES)
     };
     match (train, twin.parts().base, rig) {
-        (Some(mut train), ..) => Ok((fit(&train.poses()), WeightSource::Dataset)),
+        (Some(train), ..) => Ok((fit(&train.recording), WeightSource::Dataset)),
         (None, Some(base), _) if base.max_influences() <= INFLUENCES => {
             let rest = mesh.positions().to_vec();
             let skin =
@@ -231,9 +231,9 @@ fn fit_skin(
             watch.event(Event::Started { what: &what, total: POSES as u64, unit: "poses" });
             let (bones, vertices) = evaluate(rig, &controls)?;
             watch.event(Event::Finished);
-            let poses = Poses {
-                mesh,
-                skeleton,
+            let poses = Recording {
+                mesh: mesh.clone(),
+                skeleton: Some(skeleton.clone()),
                 bones: bones.concat(),
                 controls: Vec::new(),
                 specs: ControlSpecs::default(),
@@ -288,7 +288,7 @@ fn takes(
 
 /// The clips that a dataset was recorded from, frame by frame.
 fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Take>, JobError> {
-    let mut loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
+    let loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
     let header = loaded.header.clone();
     let list = |key: &str| -> Vec<String> {
         header.settings.get(key).map(|text| text.split(", ").map(str::to_owned).collect()).unwrap_or_default()
@@ -304,7 +304,7 @@ fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Tak
         let problem = format!("holds no clip: its poses were found by the method '{}'", header.method);
         return Err(JobError::unusable(folder, problem));
     };
-    let poses = loaded.poses();
+    let poses = loaded.recording;
     let mut takes = Vec::new();
     let mut start = 0;
     for ((name, count), rate) in names.into_iter().zip(frames).zip(rates) {

@@ -2,7 +2,6 @@
 
 use super::checkpoint::Checkpoints;
 use super::data::Loaded;
-use super::halves::halve;
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use rayon::prelude::*;
@@ -12,10 +11,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use understudy_core::mesh::Fnv;
-use understudy_learn::HeldBack;
 use understudy_learn::body::{
-    BodySettings, GroupReport, LearnError, Plan, Poses, TrainedGroup, Unexplained, held_back,
+    BodySettings, GroupReport, LearnError, Plan, TrainedGroup, Unexplained, held_back, round_to_half,
 };
+use understudy_learn::{HeldBack, Recording};
 use understudy_rigs::Rig;
 use understudy_runtime::Precision;
 use understudy_runtime::TwinError;
@@ -126,11 +125,12 @@ pub fn learn_body(config: &LearnBodyConfig, watch: &dyn Watch) -> Result<LearnBo
     settings.check().map_err(|error| JobError::setting("learn body", error))?;
     let pool = threads::pool(config.threads)?;
     let start = Instant::now();
-    let mut loaded = Loaded::read(&config.data, watch)?;
+    let loaded = Loaded::read(&config.data, watch)?;
+    loaded.recording.check_bones().map_err(|error| JobError::unusable(&config.data, error))?;
     let header = loaded.header.clone();
     check_file(&config.output, &[&rigs::source_file(&header.rig)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let poses = loaded.poses();
+    let poses = loaded.recording;
     pool.install(|| train(config, &settings, &header.rig, &poses, rig.as_deref(), start, watch))
 }
 
@@ -138,7 +138,7 @@ fn train(
     config: &LearnBodyConfig,
     settings: &BodySettings,
     rig_name: &str,
-    poses: &Poses<'_>,
+    poses: &Recording,
     rig: Option<&dyn Rig>,
     start: Instant,
     watch: &dyn Watch,
@@ -155,7 +155,7 @@ fn train(
         let message = format!(
             "{} of {} bones hang on no bone that moves them: they were given parents by how they move",
             plan.armature.adopted,
-            poses.skeleton.len()
+            poses.bone_count()
         );
         watch.event(Event::Note { message: &message });
     }
@@ -209,7 +209,7 @@ fn train(
     };
     let mut parts = plan.finish(poses, rig_name, groups, settings);
     if config.half {
-        parts = halve(&parts, &plan, poses).map_err(unfit)?;
+        parts = round_to_half(&parts, &plan, poses).map_err(unfit)?;
     }
     let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(&config.output, error))?;
     // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
@@ -265,7 +265,7 @@ fn warn(held_back: &HeldBack, unexplained: &[Unexplained], watch: &dyn Watch) {
 }
 
 /// What makes two runs the same: settings and data.
-fn run_key(config: &LearnBodyConfig, settings: &BodySettings, poses: &Poses<'_>) -> String {
+fn run_key(config: &LearnBodyConfig, settings: &BodySettings, poses: &Recording) -> String {
     let mut hash = Fnv::default();
     hash.write(serde_json::to_string(settings).unwrap_or_default().as_bytes());
     hash.write(format!("{:?} {:x}", config.base, poses.mesh.topology_hash()).as_bytes());

@@ -3,17 +3,15 @@
 
 pub mod bench;
 mod checkpoint;
-mod data;
+pub(crate) mod data;
 pub mod eval;
 mod eval_page;
 pub mod export;
 pub mod export_glb;
-mod halves;
 pub mod learn;
 pub(crate) mod onnx;
 pub(crate) mod peers;
 pub(crate) mod race;
-mod sight;
 
 pub use data::{open_body_twin, open_twin};
 pub use understudy_runtime::{Distances, Twin};

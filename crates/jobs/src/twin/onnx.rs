@@ -3,9 +3,9 @@
 //! Inputs: `bones [J,3,4]` (row-major 3×4, bone → world, cm) and, where the twin has some, `controls [C]`.
 //! Output: `vertices [V,3]` in cm.
 
-use super::sight::Sight;
 use understudy_core::{Affine3A, SkinWeights};
 use understudy_io::onnx::{Attribute, Graph, Value};
+use understudy_learn::body::BonePairs;
 use understudy_runtime::Activation;
 use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, SeamCorrection};
 
@@ -15,8 +15,8 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let joints = parts.header.inputs.bones.len();
     let bones = graph.input("bones", &[joints, 3, 4]);
     let skeleton = Skeleton::new(&mut graph, &bones, parts.rigid_frames);
-    let sight = Sight::new(parts);
-    let mut inputs = seen_bones(&mut graph, joints, &sight, &skeleton);
+    let bone_pairs = BonePairs::new(parts);
+    let mut inputs = seen_bones(&mut graph, joints, &bone_pairs, &skeleton);
     if !parts.header.inputs.controls.is_empty() {
         let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
         inputs = graph.node("Concat", &[&inputs, &controls], &[Attribute::Integer("axis", 0)]);
@@ -24,7 +24,7 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     let groups: Vec<Value> = parts
         .groups
         .iter()
-        .zip(&sight.inputs)
+        .zip(&bone_pairs.inputs)
         .filter(|(g, _)| !g.vertices.is_empty() || !g.ghosts.is_empty())
         .map(|(g, seen)| group(&mut graph, parts, g, seen, &inputs, &skeleton))
         .collect();
@@ -110,7 +110,7 @@ impl Skeleton {
 }
 
 /// Twelve numbers a pair of reference `r` and bone `j`: columns of `X_r^-1 X_j` (`X_r` the frame of `r`), then `X_r^-1 (t_j − t_r)`.
-fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skeleton) -> Value {
+fn seen_bones(graph: &mut Graph, joints: usize, bone_pairs: &BonePairs, skeleton: &Skeleton) -> Value {
     let axis = |axis| Attribute::Integer("axis", axis);
     // The world is an identity after the last bone.
     let identity = graph.floats(&[1, 3, 3], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
@@ -122,9 +122,9 @@ fn seen_bones(graph: &mut Graph, joints: usize, sight: &Sight, skeleton: &Skelet
         true => graph.node("Transpose", &[&frames], &[Attribute::Integers("perm", &[0, 2, 1])]),
         false => inverse(graph, &frames),
     };
-    let count = sight.pairs.len();
-    let references: Vec<i64> = sight.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
-    let bones: Vec<i64> = sight.pairs.iter().map(|(_, bone)| *bone as i64).collect();
+    let count = bone_pairs.pairs.len();
+    let references: Vec<i64> = bone_pairs.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
+    let bones: Vec<i64> = bone_pairs.pairs.iter().map(|(_, bone)| *bone as i64).collect();
     let (references, bones) = (graph.integers(&[count], &references), graph.integers(&[count], &bones));
     let pick =
         |graph: &mut Graph, from: &Value, places: &Value| graph.node("Gather", &[from, places], &[axis(0)]);

@@ -1,7 +1,6 @@
 //! onnxruntime and PyTorch as contestants: a Python process in an environment of its own that times them
 //! when asked.
 
-use super::sight::Sight;
 use crate::{Event, JobError, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 use understudy_io::npz::{NpzReader, NpzWriter};
 use understudy_io::{Dim, ReadError, write_atomic};
+use understudy_learn::body::BonePairs;
 use understudy_runtime::Activation;
 use understudy_runtime::body::BodyParts;
 
@@ -142,13 +142,13 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
     writer.write(&folder.join("poses.npz"))?;
 
     let mut writer = NpzWriter::new();
-    let sight = Sight::new(parts);
-    let count = sight.pairs.len();
-    let references: Vec<i32> = sight.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i32).collect();
-    let seen: Vec<i32> = sight.pairs.iter().map(|(_, bone)| *bone as i32).collect();
+    let bone_pairs = BonePairs::new(parts);
+    let count = bone_pairs.pairs.len();
+    let references: Vec<i32> = bone_pairs.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i32).collect();
+    let seen: Vec<i32> = bone_pairs.pairs.iter().map(|(_, bone)| *bone as i32).collect();
     writer.i32("references", &[count], &references);
     writer.i32("seen", &[count], &seen);
-    let groups = parts.groups.iter().zip(&sight.inputs).filter(|(group, _)| !group.vertices.is_empty());
+    let groups = parts.groups.iter().zip(&bone_pairs.inputs).filter(|(group, _)| !group.vertices.is_empty());
     let groups: Vec<_> = groups.collect();
     writer.i32("groups", &[], &[groups.len() as i32]);
     writer.i32("rigid", &[], &[i32::from(parts.rigid_frames)]);

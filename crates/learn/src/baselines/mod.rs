@@ -10,7 +10,7 @@ pub use pose_space::PoseSpace;
 pub use rotational::RotationalRegression;
 pub use skinning::Skinned;
 
-use crate::body::Poses;
+use crate::Recording;
 use std::cell::OnceCell;
 use std::fmt;
 use understudy_core::{Affine3A, Vec3};
@@ -166,7 +166,7 @@ impl<'a> Fitter<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Examples<'a> {
     /// The recorded poses.
-    pub poses: &'a Poses<'a>,
+    pub poses: &'a Recording,
     /// `[V]` cm.
     pub rest: &'a [Vec3],
     /// World → bone in the rest pose, `[J]`.

@@ -205,7 +205,7 @@ fn points(numbers: &[f32]) -> Vec<Vec3> {
 }
 
 fn parents_of(examples: &Examples<'_>) -> Vec<Option<usize>> {
-    examples.poses.skeleton.bones().iter().map(|bone| bone.parent).collect()
+    examples.poses.skeleton().bones().iter().map(|bone| bone.parent).collect()
 }
 
 /// Half of every weight goes to the joints that hang on the bone, shared evenly: a knee deforms the thigh.
@@ -295,7 +295,7 @@ impl Approximation for PoseSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::Poses;
+    use crate::Recording;
     use understudy_core::{Bone, ControlSpecs, Face, JointPose, JointTransform, Mesh, MeshParts, Skeleton};
 
     /// A chain of four bones, one vertex a bone, and a bump at each that follows its joint's angle and some noise
@@ -341,12 +341,12 @@ mod tests {
     #[test]
     fn no_number_of_examples_throws_a_vertex_away() {
         let (mesh, skeleton, bones, vertices) = turning_chain(260);
-        let split = |from: usize, to: usize| Poses {
-            mesh: &mesh,
-            skeleton: &skeleton,
+        let split = |from: usize, to: usize| Recording {
+            mesh: mesh.clone(),
+            skeleton: Some(skeleton.clone()),
             bones: bones[from * 4..to * 4].to_vec(),
             controls: Vec::new(),
-            specs: ControlSpecs::new(Vec::new()).expect("no controls"),
+            specs: ControlSpecs::default(),
             vertices: vertices[from * 4..to * 4].to_vec(),
         };
         let (train, test) = (split(0, 160), split(160, 260));

@@ -50,7 +50,7 @@ impl RotationalRegression {
     /// Fits to the poses with `nearest` joints a triangle.
     pub fn fit(name: &str, examples: &Examples<'_>, rigid: &Skinned, nearest: usize) -> Self {
         let poses = examples.poses;
-        let (mesh, skeleton) = (poses.mesh, poses.skeleton);
+        let (mesh, skeleton) = (&poses.mesh, poses.skeleton());
         let parents: Vec<Option<usize>> = skeleton.bones().iter().map(|b| b.parent).collect();
         let rest_rotations = relative_rotations(skeleton.rest_global(), &parents);
         let joints = joints_of_bones(skeleton, nearest);
@@ -97,8 +97,8 @@ impl RotationalRegression {
         let skin =
             Parameters { integers: vec![offsets.clone(), bones.clone()], floats: vec![weights.clone()] };
         let rigid = Skinned::restore("rigid", examples, &skin)?;
-        let (mesh, owner) = (examples.poses.mesh, owners(&rigid));
-        let joints = joints_of_bones(examples.poses.skeleton, nearest);
+        let (mesh, owner) = (&examples.poses.mesh, owners(&rigid));
+        let joints = joints_of_bones(examples.poses.skeleton(), nearest);
         let mut held = vec![false; mesh.vertex_count()];
         for vertex in held_vertices {
             *held.get_mut(*vertex as usize)? = true;
@@ -123,7 +123,7 @@ impl RotationalRegression {
         coefficients: Vec<Vec<f32>>,
         held: &[bool],
     ) -> Self {
-        let (mesh, skeleton) = (examples.poses.mesh, examples.poses.skeleton);
+        let (mesh, skeleton) = (&examples.poses.mesh, examples.poses.skeleton());
         let parents: Vec<Option<usize>> = skeleton.bones().iter().map(|b| b.parent).collect();
         let rest_rotations = relative_rotations(skeleton.rest_global(), &parents);
         let (owner, rest) = (owners(rigid), mesh.positions());

@@ -2,7 +2,7 @@
 //! rigs scale and shear their bones, bind a skin in another pose than the skeleton rests in, and list deform
 //! bones side by side; everything that learns asks here instead of the skeleton.
 
-use super::{Poses, tree};
+use super::{Recording, tree};
 use rayon::prelude::*;
 use understudy_core::Affine3A;
 use understudy_core::skeleton::{into_rigid_frame, is_rigid, rigid_frame};
@@ -27,8 +27,8 @@ pub struct Armature {
 
 impl Armature {
     /// Looks at all poses.
-    pub fn new(poses: &Poses<'_>) -> Self {
-        let rest = poses.skeleton.rest_global();
+    pub fn new(poses: &Recording) -> Self {
+        let rest = poses.skeleton().rest_global();
         let rigid_frames = !(rest.iter().all(is_rigid) && poses.bones.par_iter().all(is_rigid));
         let size = |bone: &Affine3A| {
             let length = (bone.matrix3.x_axis.length_squared()
@@ -39,10 +39,10 @@ impl Armature {
         };
         let units = rest.iter().map(|bone| if rigid_frames { size(bone) } else { 1.0 }).collect();
         let mut out = Self {
-            parents: poses.skeleton.bones().iter().map(|bone| bone.parent).collect(),
+            parents: poses.skeleton().bones().iter().map(|bone| bone.parent).collect(),
             adopted: 0,
             rigid_frames,
-            inverse_bind: poses.skeleton.inverse_bind().to_vec(),
+            inverse_bind: poses.skeleton().inverse_bind().to_vec(),
             units,
         };
         let parents = tree::parents(poses, &out);

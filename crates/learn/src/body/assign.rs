@@ -1,6 +1,6 @@
 //! Which bone each vertex follows, and how few bones suffice.
 
-use super::{Armature, Poses};
+use super::{Armature, Recording};
 use rayon::prelude::*;
 use understudy_core::Affine3A;
 
@@ -23,9 +23,9 @@ pub struct Assignment {
 /// `b_k = argmin_j Σ_i ‖v_k^i − X_j^i (X_j^0)^-1 (v_k^0 − t_j^0) − t_j^i‖²`, then the bone with the fewest
 /// vertices is dropped and its vertices go to their next best, again and again, while the error stays
 /// below `tolerance · e₀` (τ of the paper, 1.1 to 1.5).
-pub fn assign(poses: &Poses<'_>, armature: &Armature, tolerance: f64) -> Assignment {
+pub fn assign(poses: &Recording, armature: &Armature, tolerance: f64) -> Assignment {
     let chosen = poses.spread(MOST_POSES);
-    let bones = poses.skeleton.len();
+    let bones = poses.skeleton().len();
     let carriers: Vec<Vec<Affine3A>> =
         chosen.iter().map(|pose| armature.carriers(poses.bones_of(*pose))).collect();
     let rest = poses.mesh.positions();

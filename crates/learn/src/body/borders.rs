@@ -2,7 +2,7 @@
 //! they move alike. Two networks then have little to disagree on, and a border does not show.
 
 use super::seams;
-use super::{Armature, Poses};
+use super::{Armature, Recording};
 use rayon::prelude::*;
 use understudy_core::{Adjacency, SkinWeights, Vec3};
 
@@ -16,7 +16,7 @@ const SMOOTHING: usize = 2;
 const STAY: f64 = 0.3;
 
 /// How differently from its neighbours each vertex moves beyond what `base` explains, cm.
-pub fn strain(poses: &Poses<'_>, armature: &Armature, adjacency: &Adjacency, base: &SkinWeights) -> Vec<f64> {
+pub fn strain(poses: &Recording, armature: &Armature, adjacency: &Adjacency, base: &SkinWeights) -> Vec<f64> {
     let rest = poses.mesh.positions();
     let chosen = poses.spread(MOST_POSES);
     let one = |pose: &usize| -> Vec<f64> {

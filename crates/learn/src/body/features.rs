@@ -1,6 +1,6 @@
 //! The numbers that a group's network sees: gathered, thinned out, normalised.
 
-use super::{GroupInputs, Plan, Poses};
+use super::{GroupInputs, Plan, Recording};
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use understudy_runtime::body::{BONE_INPUTS, GroupParts, InputFrame};
@@ -20,7 +20,7 @@ pub(super) struct Features {
 impl Plan {
     /// What the network of a group sees in every pose, in the plan's order. Numbers that never change are left out, and those
     /// that others explain up to a share `tolerance` of their variance.
-    pub(super) fn features(&self, poses: &Poses<'_>, group: usize, tolerance: f64) -> Features {
+    pub(super) fn features(&self, poses: &Recording, group: usize, tolerance: f64) -> Features {
         let (candidates, raw) = self.raw_numbers(poses, group, &self.order);
         let (wide, n) = (candidates.len(), poses.len() as f64);
         let (mut sums, mut squares) = (vec![0.0f64; wide], vec![0.0f64; wide]);
@@ -33,7 +33,7 @@ impl Plan {
         }
         let spread: Vec<f64> = squares.iter().map(|q| (q / n).sqrt()).collect();
         // A number that never changes tells nothing and would be divided by zero.
-        let controls_at = (poses.skeleton.len() * BONE_INPUTS) as u32;
+        let controls_at = (poses.skeleton().len() * BONE_INPUTS) as u32;
         let unit = |input: u32| match input < controls_at {
             true => self.armature.unit_of_number(input as usize / BONE_INPUTS, input as usize % BONE_INPUTS),
             false => 1.0,
@@ -55,7 +55,7 @@ impl Plan {
     /// What a trained group sees in some poses, `[chosen × inputs]`.
     pub(super) fn seen(
         &self,
-        poses: &Poses<'_>,
+        poses: &Recording,
         group: usize,
         parts: &GroupParts,
         chosen: &[usize],
@@ -71,10 +71,10 @@ impl Plan {
     }
 
     /// Indices of all numbers that a group may see, and their values in the chosen poses.
-    fn raw_numbers(&self, poses: &Poses<'_>, group: usize, chosen: &[usize]) -> (Vec<u32>, Vec<f32>) {
+    fn raw_numbers(&self, poses: &Recording, group: usize, chosen: &[usize]) -> (Vec<u32>, Vec<f32>) {
         let GroupInputs { bones, controls } = &self.inputs[group];
         let own = self.groups[group].0 as usize;
-        let first_control = (poses.skeleton.len() * BONE_INPUTS) as u32;
+        let first_control = (poses.skeleton().len() * BONE_INPUTS) as u32;
         let used = self.used_controls();
         let control_slot = |c: &u32| used.iter().position(|u| u == c).map_or(0, |slot| slot as u32);
         let candidates: Vec<u32> = bones

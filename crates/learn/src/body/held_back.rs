@@ -1,7 +1,7 @@
 //! How good a finished body twin is on the poses that no part of it was fitted to, in the world and in millimetres:
 //! what `eval` would say of the same poses. And whether something moves that no input tells.
 
-use super::{LearnError, Plan, Poses};
+use super::{LearnError, Plan, Recording};
 use crate::HeldBack;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ struct Measured {
 
 /// Measures a finished twin; and where it moves by something that no input tells.
 pub fn held_back(
-    poses: &Poses<'_>,
+    poses: &Recording,
     plan: &Plan,
     parts: &BodyParts,
     precision: Precision,
@@ -105,7 +105,7 @@ pub fn held_back(
             };
             let left: Vec<f64> = group.vertices.iter().filter_map(vertex).collect();
             (left.len() >= FEWEST).then(|| Unexplained {
-                bone: poses.skeleton.bones()[group.bone].name.clone(),
+                bone: poses.skeleton().bones()[group.bone].name.clone(),
                 vertices: left.len(),
                 error_mm: (left.iter().sum::<f64>() / left.len() as f64).sqrt(),
             })
@@ -117,7 +117,7 @@ pub fn held_back(
 }
 
 fn measure(
-    poses: &Poses<'_>,
+    poses: &Recording,
     plan: &Plan,
     parts: &BodyParts,
     twins: &[Twin; 2],

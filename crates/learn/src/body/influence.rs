@@ -1,7 +1,7 @@
 //! What each group's network must see: the bones, and the controls that move no bone, that change the
 //! group's residual. Found on the live rig by [`probe`], else estimated from the poses by [`estimate`].
 
-use super::{Armature, LearnError, Poses};
+use super::{Armature, LearnError, Recording};
 use rayon::prelude::*;
 use understudy_core::{ControlKind, Controls, Random, Vec3};
 use understudy_rigs::{Rig, RigPose};
@@ -125,7 +125,7 @@ pub fn probe(
 /// one, and their squares, against the level that `k` useless regressors reach in `n` poses,
 /// `k/n + 4 sqrt(2k)/n`. A control that some bone gives away is not asked for: the bone is.
 pub fn estimate(
-    poses: &Poses<'_>,
+    poses: &Recording,
     armature: &Armature,
     groups: &[(u32, Vec<u32>)],
     frame: InputFrame,
@@ -177,11 +177,11 @@ pub fn estimate(
 }
 
 /// Controls that no bone gives away, with their regressors: shapes, drivers, and what else deforms by itself.
-fn free_controls(poses: &Poses<'_>, chosen: &[usize], bones: &[Vec<Vec<f64>>]) -> Vec<(u32, Vec<Vec<f64>>)> {
+fn free_controls(poses: &Recording, chosen: &[usize], bones: &[Vec<Vec<f64>>]) -> Vec<(u32, Vec<Vec<f64>>)> {
     /// A bone whose motion explains that much of a control's variance stands for it.
     const GIVEN_AWAY: f64 = 0.9;
     let of_bone = |kind: &ControlKind| match kind {
-        ControlKind::Joint { bone, .. } => poses.skeleton.find(bone).is_some(),
+        ControlKind::Joint { bone, .. } => poses.skeleton().find(bone).is_some(),
         ControlKind::Number => false,
     };
     let basis = |control: usize| -> Option<(u32, Vec<Vec<f64>>)> {

@@ -4,11 +4,11 @@ use super::assign::{Assignment, assign};
 use super::components::{self, Components, Wanted};
 use super::features::Features;
 use super::influence::{self, GroupInputs};
-use super::{Armature, FEWEST_POSES, LearnError, Poses, borders, seams};
-use crate::baselines::skinning::fit_skinning_among;
+use super::{Armature, FEWEST_POSES, LearnError, Recording, borders, seams, skinned};
 use crate::dense::Net;
 use crate::dense::train::{Stop, TrainReport, TrainSettings, train};
 use crate::matrix::{View, multiply};
+use crate::skinning::fit_skinning_among;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, ControlSpecs, Random, SkinWeights, Vec3};
@@ -182,7 +182,7 @@ pub struct TrainedGroup {
 /// Linear blend skinning fitted to the poses. A vertex chooses among the bones that its group's network sees:
 /// the network could not take back what others do to it.
 fn linear_base(
-    poses: &Poses<'_>,
+    poses: &Recording,
     armature: &Armature,
     trained: &[usize],
     groups: &[(u32, Vec<u32>)],
@@ -206,15 +206,15 @@ fn linear_base(
     };
     let choices: Vec<Vec<usize>> = groups.iter().zip(inputs).map(choice).collect();
     let chosen = |vertex: usize| &choices[owner[vertex] as usize][..];
-    let (rest, examples) = (poses.mesh.positions(), poses.skinned(armature, &examples));
+    let (rest, examples) = (poses.mesh.positions(), skinned(poses, armature, &examples));
     fit_skinning_among(rest, &examples, influences, CANDIDATES, chosen, LEAST)
 }
 
 /// One bone a vertex as skin weights.
-fn rigid_base(poses: &Poses<'_>, assignment: &Assignment) -> SkinWeights {
+fn rigid_base(poses: &Recording, assignment: &Assignment) -> SkinWeights {
     let rows: Vec<Vec<(u16, f32)>> =
         assignment.bone_of_vertex.iter().map(|bone| vec![(*bone as u16, 1.0)]).collect();
-    SkinWeights::from_rows(&rows, poses.skeleton.len()).expect("every vertex has one bone")
+    SkinWeights::from_rows(&rows, poses.skeleton().len()).expect("every vertex has one bone")
 }
 
 /// Bone and vertices of each group.
@@ -228,7 +228,7 @@ fn groups_of(assignment: &Assignment) -> Vec<(u32, Vec<u32>)> {
 
 /// What each group's network sees.
 fn inputs_of(
-    poses: &Poses<'_>,
+    poses: &Recording,
     armature: &Armature,
     rig: Option<&dyn Rig>,
     groups: &[(u32, Vec<u32>)],
@@ -251,16 +251,14 @@ impl Plan {
     /// Assigns vertices, drops bones and finds inputs: on the live rig where there is one, else estimated
     /// from the poses. `influences`: bones a vertex of the linear base; 1 is the rigid part alone.
     pub fn new(
-        poses: &Poses<'_>,
+        poses: &Recording,
         rig: Option<&dyn Rig>,
         influences: usize,
         settings: &BodySettings,
     ) -> Result<Self, LearnError> {
         settings.check()?;
-        poses.check()?;
-        if poses.len() < FEWEST_POSES {
-            return Err(LearnError::TooFewPoses { got: poses.len(), want: FEWEST_POSES });
-        }
+        poses.check_bones()?;
+        poses.check(FEWEST_POSES)?;
         let held: Vec<usize> =
             settings.train.held_back(poses.len()).iter().map(|row| *row as usize).collect();
         let mut order: Vec<usize> =
@@ -305,7 +303,7 @@ impl Plan {
 
     /// A factor for each number that a network speaks: `seam_weight` for ghosts and for vertices at a border,
     /// less from ring to ring, one from `seam_rings` on.
-    fn stretch(&self, poses: &Poses<'_>, group: usize, settings: &BodySettings) -> Vec<f32> {
+    fn stretch(&self, poses: &Recording, group: usize, settings: &BodySettings) -> Vec<f32> {
         let own = &self.groups[group].1;
         let ghosts = &self.ghosts[group];
         let rings = seams::rings(&poses.mesh.adjacency(), own, ghosts, settings.seam_rings);
@@ -318,7 +316,7 @@ impl Plan {
     }
 
     /// Residuals in the frame of the group's bone (2.2), ghosts included, `[N × 3P]` in the plan's order.
-    fn residuals(&self, poses: &Poses<'_>, group: usize) -> Vec<f32> {
+    fn residuals(&self, poses: &Recording, group: usize) -> Vec<f32> {
         let (bone, members) = (self.groups[group].0, self.spoken(group));
         let bone = bone as usize;
         let rest = poses.mesh.positions();
@@ -356,7 +354,7 @@ impl Plan {
     /// and the validation error a vertex in cm, and may stop it.
     pub fn train_group(
         &self,
-        poses: &Poses<'_>,
+        poses: &Recording,
         group: usize,
         settings: &BodySettings,
         mut watch: impl FnMut(usize, f64) -> bool,
@@ -378,7 +376,7 @@ impl Plan {
         let Components { mean: centre, basis, count, error } =
             components::fit(&mut rows, width, self.trained, centred, settings.wanted(), seed);
         let mut report = GroupReport {
-            bone: poses.skeleton.bones()[*bone as usize].name.clone(),
+            bone: poses.skeleton().bones()[*bone as usize].name.clone(),
             vertices: members.len(),
             inputs: inputs.len(),
             components: count,
@@ -489,14 +487,14 @@ impl Plan {
     /// Puts the trained groups together.
     pub fn finish(
         &self,
-        poses: &Poses<'_>,
+        poses: &Recording,
         rig_name: &str,
         groups: Vec<TrainedGroup>,
         settings: &BodySettings,
     ) -> BodyParts {
         let used = self.used_controls().iter().map(|c| poses.specs.get(*c as usize).clone()).collect();
         let controls = ControlSpecs::new(used).expect("some of valid controls are valid");
-        let bones = poses.skeleton.bones();
+        let bones = poses.skeleton().bones();
         let reports: Vec<&GroupReport> = groups.iter().map(|g| &g.report).collect();
         let details = [
             ("settings".to_owned(), serde_json::json!(settings)),

@@ -1,14 +1,14 @@
 //! A trained group in 16 bits. Hidden layers become f16, rounded so that outputs change least; the frozen last
 //! layer becomes fixed point, its columns stretched to the range −1 … 1 and the layer before shrunk by as much.
 
-use super::{Plan, Poses};
+use super::{Plan, Recording};
 use crate::dense::rounding::round_to_half;
 use crate::matrix::{View, multiply};
 use understudy_runtime::body::{GroupParts, Storage};
 use understudy_runtime::dense::Activation;
 
 /// The same network with a last layer that fixed point holds; nothing is rounded but that layer.
-pub fn with_fixed_point(parts: &GroupParts) -> GroupParts {
+pub(super) fn with_fixed_point(parts: &GroupParts) -> GroupParts {
     let mut out = parts.clone();
     let [.., before, last] = &mut out.layers[..] else { return out };
     let columns = before.bias.len();
@@ -38,7 +38,7 @@ pub fn with_fixed_point(parts: &GroupParts) -> GroupParts {
 
 impl Plan {
     /// A group with the weights of its f16 layers rounded so that its outputs change least over the poses.
-    pub fn round_group(&self, poses: &Poses<'_>, group: usize, parts: &GroupParts) -> GroupParts {
+    pub fn round_group(&self, poses: &Recording, group: usize, parts: &GroupParts) -> GroupParts {
         const SAMPLES: usize = 1500;
         let mut out = parts.clone();
         if parts.inputs.is_empty() {

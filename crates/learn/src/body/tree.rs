@@ -1,7 +1,7 @@
 //! Which bone hangs on which, from how they move. Many production rigs list their deform bones side by side, driven
 //! by a control rig that is not exported: the file then says nothing about which joint bends what.
 
-use super::{Armature, Poses};
+use super::{Armature, Recording};
 use rayon::prelude::*;
 
 /// Poses that suffice to tell which bones move together.
@@ -15,7 +15,7 @@ const LEFT: f64 = 0.6;
 
 /// The parent of every bone. The file's are kept but where it names none, or a root that does not move: such bones
 /// hang on the bone in whose frame they move least, as a joint does, where that explains a good part of their motion.
-pub(super) fn parents(poses: &Poses<'_>, armature: &Armature) -> Vec<Option<usize>> {
+pub(super) fn parents(poses: &Recording, armature: &Armature) -> Vec<Option<usize>> {
     let mut parents = armature.parents.clone();
     let (low, high) = poses
         .mesh

@@ -3,7 +3,7 @@
 //! their digits in the Gram matrices.
 
 use super::DecompositionError;
-use crate::LARGEST_CM;
+use crate::recording::LARGEST_CM;
 use rayon::prelude::*;
 use understudy_core::rotation::{RigidMotion, fit_rigid};
 use understudy_core::{Affine3A, DMat3, DQuat, DVec3, Vec3};

@@ -16,7 +16,7 @@ mod weights;
 
 pub use reconstruct::{DecomposedSkin, Reconstruction};
 
-use crate::LARGEST_CM;
+use crate::recording::LARGEST_CM;
 use animation::Animation;
 use search::Search;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Balanced drawing of training poses: common expressions must not drown rare ones. Poses are sorted into
 //! bins along the first principal component of some landmarks; a draw takes a bin, then a pose in it.
 
-use super::FacePoses;
+use super::Recording;
 use understudy_core::{Random, SymmetricEigen};
 
 /// Poses in bins of equal length along one axis; empty bins are left out.
@@ -15,7 +15,7 @@ const MOST_POSES: usize = 500;
 
 /// Vertices that move much and lie far apart: the first moves most, each next one has the largest product
 /// of its motion and its distance to those chosen.
-pub fn landmarks(poses: &FacePoses<'_>, candidates: &[u32], count: usize) -> Vec<u32> {
+pub fn landmarks(poses: &Recording, candidates: &[u32], count: usize) -> Vec<u32> {
     let rest = poses.mesh.positions();
     let chosen = poses.spread(MOST_POSES);
     let motion = |vertex: u32| -> f32 {
@@ -43,7 +43,7 @@ pub fn landmarks(poses: &FacePoses<'_>, candidates: &[u32], count: usize) -> Vec
 
 impl Balance {
     /// Sorts `training` poses into `count` bins of equal length.
-    pub fn new(poses: &FacePoses<'_>, training: &[u32], landmarks: &[u32], count: usize) -> Self {
+    pub fn new(poses: &Recording, training: &[u32], landmarks: &[u32], count: usize) -> Self {
         let axis = first_component(poses, training, landmarks);
         let place = |pose: &u32| -> f64 {
             let vertices = poses.vertices_of(*pose as usize);
@@ -85,7 +85,7 @@ impl Balance {
 }
 
 /// The direction of largest spread of the landmarks' coordinates, `[3 · landmarks]`; zero where nothing moves.
-fn first_component(poses: &FacePoses<'_>, training: &[u32], landmarks: &[u32]) -> Vec<f64> {
+fn first_component(poses: &Recording, training: &[u32], landmarks: &[u32]) -> Vec<f64> {
     let size = 3 * landmarks.len();
     let count = training.len().min(MOST_POSES);
     let chosen = (0..count).map(|i| training[i * training.len() / count] as usize);

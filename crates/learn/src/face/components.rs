@@ -1,7 +1,7 @@
 //! In which ways some vertices move, and in how many: as many dense numbers can say all of it at once. See
 //! [`Components`] and [`ways`].
 
-use super::FacePoses;
+use super::Recording;
 use crate::matrix::{View, multiply};
 use understudy_core::SymmetricEigen;
 
@@ -12,7 +12,7 @@ const LEAST_SHARE: f64 = 1e-10;
 
 /// Principal components of the places of some vertices by which they move at least `least`, root mean square a
 /// vertex, cm.
-pub fn ways(poses: &FacePoses<'_>, vertices: &[u32], least: f64) -> usize {
+pub fn ways(poses: &Recording, vertices: &[u32], least: f64) -> usize {
     let places = |pose: &usize| {
         let now = poses.vertices_of(*pose);
         vertices.iter().flat_map(|v| now[*v as usize].as_dvec3().to_array()).collect()

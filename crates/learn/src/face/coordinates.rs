@@ -2,7 +2,7 @@
 //! the map, and pulled apart where they put into one pixel what moves apart (upper and lower lip, lids).
 //! Start at [`layout`].
 
-use super::FacePoses;
+use super::Recording;
 use understudy_core::{Vec2, Vec3};
 
 /// Poses by which motion is compared.
@@ -36,7 +36,7 @@ pub struct Layout {
 
 /// Coordinates of some vertices in a map of `side` pixels. `uvs`: one per vertex of the mesh. With `cut`,
 /// islands that overlap are put side by side and glued vertices are pulled apart.
-pub fn layout(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32], side: usize, cut: bool) -> Layout {
+pub fn layout(poses: &Recording, uvs: &[Vec2], vertices: &[u32], side: usize, cut: bool) -> Layout {
     let own: Vec<Vec2> = vertices.iter().map(|v| uvs[*v as usize]).collect();
     let scale = (side - 1) as f32;
     let mut coordinates: Vec<Vec2> = fill(&own).iter().map(|c| *c * scale).collect();
@@ -84,7 +84,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(poses: &FacePoses<'_>, uvs: &[Vec2], vertices: &[u32]) -> Self {
+    fn new(poses: &Recording, uvs: &[Vec2], vertices: &[u32]) -> Self {
         let adjacency = poses.mesh.adjacency();
         let mut local = vec![u32::MAX; poses.mesh.vertex_count()];
         for (index, vertex) in (0u32..).zip(vertices) {
@@ -154,7 +154,7 @@ struct Motion {
 }
 
 impl Motion {
-    fn new(poses: &FacePoses<'_>, vertices: &[u32]) -> Self {
+    fn new(poses: &Recording, vertices: &[u32]) -> Self {
         let chosen = poses.spread(MOST_POSES);
         let rest = poses.mesh.positions();
         let row = |v: &u32| {
@@ -371,7 +371,8 @@ mod tests {
     fn compare(islands: bool) -> (Layout, Layout, [f64; 2]) {
         let (mesh, lower) = sheet(islands);
         let (specs, controls, vertices) = open(&mesh, &lower, islands);
-        let poses = FacePoses { mesh: &mesh, specs: &specs, controls, vertices };
+        let poses =
+            Recording { mesh: mesh.clone(), skeleton: None, specs, bones: Vec::new(), controls, vertices };
         let uvs = mesh.vertex_uvs().expect("has UVs");
         let all: Vec<u32> = (0..mesh.vertex_count() as u32).collect();
         let layouts = [false, true].map(|cut| layout(&poses, &uvs, &all, 32, cut));

@@ -1,7 +1,8 @@
 //! The motion of the whole head, found in the poses and learned as a small network: what is left for the
 //! maps is a face on a head that holds still. Not in the paper, whose rigs keep the head apart.
 
-use super::FacePoses;
+use super::Recording;
+use super::inputs::{Influences, NormalisedControls};
 use super::motion::motion;
 use rayon::prelude::*;
 use understudy_core::Vec3;
@@ -24,6 +25,9 @@ const EXACT: f64 = 1e-6;
 /// A frame is kept when it leaves less than this share of the motion.
 const WORTH: f64 = 0.8;
 
+/// Share of the skull that a control moves if it moves the head.
+const HEAD_SHARE: f32 = 0.5;
+
 /// The rigid part of a head.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skull {
@@ -37,10 +41,21 @@ pub struct Skull {
     pub left_cm: f64,
 }
 
+/// The skull and the controls that move it: among all vertices, or among those that fewest controls move, whichever
+/// leaves the face calmer.
+pub fn choose_skull(poses: &Recording, influences: &Influences) -> Option<(Skull, NormalisedControls)> {
+    let all = (0..poses.mesh.vertex_count() as u32).collect();
+    let choices = [Some(all), influences.calmest()].into_iter().flatten();
+    let found = choices.filter_map(|among| find_skull(poses, &among));
+    let skull = found.min_by(|a, b| a.left_cm.total_cmp(&b.left_cm))?;
+    let inputs = influences.of_more_than(HEAD_SHARE, poses, &skull.vertices);
+    Some((skull, inputs))
+}
+
 /// Finds the vertices that move most like one rigid body: fits a motion a pose, keeps the part that it
 /// explains best, again, with less and less of what was kept. `None` where taking their motion away would not
 /// make the rest much calmer. `among`: vertices that it may be, ascending.
-pub fn find_skull(poses: &FacePoses<'_>, among: &[u32]) -> Option<Skull> {
+pub fn find_skull(poses: &Recording, among: &[u32]) -> Option<Skull> {
     let rest = poses.mesh.positions();
     let step = |count: usize| count.div_ceil(MOST_VERTICES).max(1);
     let all: Vec<u32> = among.iter().copied().step_by(step(among.len())).collect();
@@ -110,7 +125,7 @@ pub fn find_skull(poses: &FacePoses<'_>, among: &[u32]) -> Option<Skull> {
 }
 
 /// Takes the learned motion out of every pose, in place. What the network missed stays for the maps.
-pub fn take_away(poses: &mut FacePoses<'_>, frame: &MotionParts) {
+pub fn take_away(poses: &mut Recording, frame: &MotionParts) {
     let count = poses.mesh.vertex_count();
     let controls = &poses.controls;
     let width = poses.specs.len();

@@ -1,11 +1,14 @@
 //! Which controls each network sees: those that move any of its vertices. Found by moving the controls of
 //! the live rig where it is at hand, else estimated from the poses.
 
-use super::{FaceLearnError, FacePoses};
+use super::{FaceLearnError, Recording};
 use rayon::prelude::*;
 use understudy_core::{Random, Vec3};
 use understudy_rigs::Rig;
 use understudy_rigs::probe::{ProbeConfig, Prober};
+
+/// Some controls, with the mean to subtract from each and the scale to multiply by.
+pub type NormalisedControls = (Vec<u32>, Vec<f32>, Vec<f32>);
 
 /// Which controls move which vertices.
 #[derive(Debug, Clone)]
@@ -25,7 +28,7 @@ const PROJECTIONS: usize = 8;
 
 impl Influences {
     /// Moves every varying control of the live rig; `None` leaves it to the poses.
-    pub fn new(poses: &FacePoses<'_>, rig: Option<&dyn Rig>) -> Result<Self, FaceLearnError> {
+    pub fn new(poses: &Recording, rig: Option<&dyn Rig>) -> Result<Self, FaceLearnError> {
         let varying: Vec<u32> =
             (0..poses.specs.len() as u32).filter(|c| varies(poses, *c as usize)).collect();
         let Some(rig) = rig else { return Ok(Self { varying, moves: None }) };
@@ -66,18 +69,13 @@ impl Influences {
     }
 
     /// Controls that move any of these vertices, with the mean to subtract and the scale to multiply by.
-    pub fn of(&self, poses: &FacePoses<'_>, vertices: &[u32]) -> (Vec<u32>, Vec<f32>, Vec<f32>) {
+    pub fn of(&self, poses: &Recording, vertices: &[u32]) -> NormalisedControls {
         self.of_more_than(0.0, poses, vertices)
     }
 
     /// As [`Influences::of`], controls that move more than a share of these vertices, as far as the rig could
     /// be asked: what moves a head moves all of it, while a brow pulls at some of its skin.
-    pub fn of_more_than(
-        &self,
-        share: f32,
-        poses: &FacePoses<'_>,
-        vertices: &[u32],
-    ) -> (Vec<u32>, Vec<f32>, Vec<f32>) {
+    pub fn of_more_than(&self, share: f32, poses: &Recording, vertices: &[u32]) -> NormalisedControls {
         let inputs: Vec<u32> = match &self.moves {
             Some(moves) => {
                 let least = share * vertices.len() as f32;
@@ -97,7 +95,7 @@ impl Influences {
     /// multiple correlation of a few random projections of the offsets with the control and its square,
     /// against the level that two useless regressors reach in `n` poses. Controls that move together in
     /// the poses stand for each other, so that rather too many are kept than too few.
-    fn estimate(&self, poses: &FacePoses<'_>, vertices: &[u32]) -> Vec<u32> {
+    fn estimate(&self, poses: &Recording, vertices: &[u32]) -> Vec<u32> {
         let chosen = poses.spread(MOST_POSES);
         let rest = poses.mesh.positions();
         let mut random = Random::stream(0x1ac5, vertices.first().copied().unwrap_or(0).into());
@@ -136,7 +134,7 @@ impl Influences {
     }
 }
 
-fn varies(poses: &FacePoses<'_>, control: usize) -> bool {
+fn varies(poses: &Recording, control: usize) -> bool {
     let spec = poses.specs.get(control);
     let first = poses.controls_of(0)[control];
     let enough = (spec.high - spec.low) * CONSTANT;
@@ -145,7 +143,7 @@ fn varies(poses: &FacePoses<'_>, control: usize) -> bool {
 
 /// The default, and one over the farthest from it in the poses. Not the spread: a control that is mostly at
 /// rest has a small one, and its rare values would drown the others.
-fn normalisation(poses: &FacePoses<'_>, control: usize) -> (f32, f32) {
+fn normalisation(poses: &Recording, control: usize) -> (f32, f32) {
     let rest = poses.specs.iter().nth(control).map_or(0.0, |spec| spec.default);
     let values = (0..poses.len()).map(|pose| poses.controls_of(pose)[control]);
     let most = values.map(|value| (value - rest).abs()).fold(0.0, f32::max);

@@ -1,6 +1,6 @@
 //! The face twin (`docs/methods/face-twin.md`, face-twin paper chapter 3).
 //!
-//! The way: [`FacePoses`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
+//! The way: [`Recording`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
 //! is rigid, what every network sees and where its vertices look → [`trainer::Trainer`] trains all coarse
 //! networks together → [`regions`] finds where maps are too coarse → refinement networks learn what is
 //! left → [`Plan::finish`] makes the parts of a twin. Training runs on the CPU with kernels of our own, or
@@ -32,15 +32,15 @@ pub mod trainer;
 pub mod transfer;
 mod update;
 
-pub use held_back::Truth;
+pub use held_back::{Truth, half_error};
 pub use plan::{Plan, coarse_problem_of};
 pub use schedule::{Progress, Schedule};
 pub use segments::{SegmentKind, SegmentPlan};
 
-use crate::LARGEST_CM;
+use crate::{Recording, RecordingError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use understudy_core::{ControlSpecs, Mesh, Vec3};
+
 use understudy_rigs::RigError;
 use understudy_rigs::probe::ProbeError;
 
@@ -57,48 +57,15 @@ pub enum FaceLearnError {
         /// What it should be: `more than 0`.
         want: &'static str,
     },
-    /// Arrays that do not fit.
-    #[error("{what}: {got} entries, {want} expected")]
-    Count {
-        /// Which array.
-        what: &'static str,
-        /// Given.
-        got: usize,
-        /// Needed.
-        want: usize,
-    },
-    /// Too little to learn from.
-    #[error("{got} poses: a face twin cannot be learned from fewer than {want}")]
-    TooFewPoses {
-        /// Given.
-        got: usize,
-        /// Needed.
-        want: usize,
-    },
+    /// The recording cannot be learned from.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// Maps are drawn in texture space.
     #[error("the mesh has no texture coordinates; a face twin draws its maps in them")]
     NoUvs,
     /// Nothing to learn.
     #[error("no vertex moves in these poses, or all move as one")]
     NothingMoves,
-    /// A number in the data is not finite.
-    #[error("pose {pose} has {what} that is not finite")]
-    NonFinite {
-        /// The pose.
-        pose: usize,
-        /// What.
-        what: &'static str,
-    },
-    /// A number that squares beyond what single precision holds.
-    #[error(
-        "pose {pose} has a vertex {distance:e} cm from the origin; more than {LARGEST_CM:e} cm cannot be learned"
-    )]
-    TooFar {
-        /// The pose.
-        pose: usize,
-        /// How far away.
-        distance: f32,
-    },
     /// The live rig failed while it was probed.
     #[error(transparent)]
     Rig(#[from] RigError),
@@ -152,77 +119,12 @@ pub enum FaceLearnError {
 /// Fewer poses than this are no dataset.
 pub const FEWEST_POSES: usize = 20;
 
-/// Recorded poses of a rig, all in memory: `vertices` is the bulk, 12 bytes per vertex and pose.
-#[derive(Debug, Clone)]
-pub struct FacePoses<'a> {
-    /// The rest mesh.
-    pub mesh: &'a Mesh,
-    /// The controls.
-    pub specs: &'a ControlSpecs,
-    /// Control values, `[N · C]`.
-    pub controls: Vec<f32>,
-    /// `[N · V]` cm.
-    pub vertices: Vec<Vec3>,
-}
-
-impl FacePoses<'_> {
-    /// Number of poses.
-    pub fn len(&self) -> usize {
-        self.vertices.len() / self.mesh.vertex_count()
+/// Whether a face twin can be learned from a recording: maps are drawn in texture space.
+pub fn check(poses: &Recording) -> Result<(), FaceLearnError> {
+    if !poses.mesh.has_uvs() {
+        return Err(FaceLearnError::NoUvs);
     }
-
-    /// Whether there is no pose.
-    pub fn is_empty(&self) -> bool {
-        self.vertices.is_empty()
-    }
-
-    /// Vertices of a pose.
-    pub fn vertices_of(&self, pose: usize) -> &[Vec3] {
-        let count = self.mesh.vertex_count();
-        &self.vertices[pose * count..(pose + 1) * count]
-    }
-
-    /// Controls of a pose.
-    pub fn controls_of(&self, pose: usize) -> &[f32] {
-        let count = self.specs.len();
-        &self.controls[pose * count..(pose + 1) * count]
-    }
-
-    /// At most `most` poses, spread evenly.
-    pub fn spread(&self, most: usize) -> Vec<usize> {
-        let count = self.len().min(most);
-        (0..count).map(|i| i * self.len() / count).collect()
-    }
-
-    /// Lengths agree, there are enough poses, every number is finite, the mesh has texture coordinates.
-    pub fn check(&self) -> Result<(), FaceLearnError> {
-        if !self.mesh.has_uvs() {
-            return Err(FaceLearnError::NoUvs);
-        }
-        let poses = self.len();
-        if poses < FEWEST_POSES {
-            return Err(FaceLearnError::TooFewPoses { got: poses, want: FEWEST_POSES });
-        }
-        let count = |what: &'static str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(FaceLearnError::Count { what, got, want }) }
-        };
-        count("vertices", self.vertices.len(), poses * self.mesh.vertex_count())?;
-        count("controls", self.controls.len(), poses * self.specs.len())?;
-        for pose in 0..poses {
-            let bad = |what| Err(FaceLearnError::NonFinite { pose, what });
-            if self.controls_of(pose).iter().any(|c| !c.is_finite()) {
-                return bad("a control");
-            }
-            if self.vertices_of(pose).iter().any(|v| !v.is_finite()) {
-                return bad("a vertex");
-            }
-            let distance = self.vertices_of(pose).iter().map(|v| v.abs().max_element()).fold(0.0, f32::max);
-            if distance > LARGEST_CM {
-                return Err(FaceLearnError::TooFar { pose, distance });
-            }
-        }
-        Ok(())
-    }
+    Ok(poses.check(FEWEST_POSES)?)
 }
 
 /// How to learn a face twin. The defaults are the paper's where it gives them.
@@ -314,6 +216,13 @@ impl Default for FaceSettings {
             },
             seed: 1,
         }
+    }
+}
+
+impl FaceSettings {
+    /// The seed of the stages after the first: other random numbers than its.
+    pub fn later_seed(&self) -> u64 {
+        self.seed ^ 0x0f1e
     }
 }
 

@@ -1,7 +1,8 @@
 //! Rigid motions as small networks: that of the head ([`super::frame`]) and those of bodies inside it, like
 //! eyes and gums ([`super::segments`]).
 
-use super::{FaceLearnError, FacePoses};
+use super::inputs::NormalisedControls;
+use super::{FaceLearnError, Recording};
 use crate::dense::Net;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use rayon::prelude::*;
@@ -53,9 +54,9 @@ pub struct TrainedMotion {
 /// Learns the motion of some vertices, taken as one rigid body, from the controls that move them, by a
 /// network of some size. `watch` may stop it.
 pub fn learn(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     vertices: &[u32],
-    inputs: (Vec<u32>, Vec<f32>, Vec<f32>),
+    inputs: NormalisedControls,
     size: Size,
     seed: u64,
     mut watch: impl FnMut(usize) -> bool,

@@ -3,7 +3,7 @@
 
 use super::parameters::ParameterLayout;
 use super::update::{Moments, PixelFactors, Step};
-use super::{FacePoses, rows};
+use super::{Recording, rows};
 use understudy_core::{Vec2, Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::face::map_decoder::{Images, MapDecoder, MapGradients, MapShape};
@@ -219,7 +219,7 @@ impl TrainNet {
     }
 
     /// The dense layers for a batch of poses; the decoder takes the current parameters over.
-    pub fn begin(&mut self, poses: &FacePoses<'_>, batch: &[usize]) {
+    pub fn begin(&mut self, poses: &Recording, batch: &[usize]) {
         let inputs = self.layout.sizes[0];
         for (row, pose) in batch.iter().enumerate() {
             let controls = poses.controls_of(*pose);

@@ -4,7 +4,7 @@
 //! The way: [`take_normals`] turns the poses into fields of normals, [`problem`] asks all networks together for
 //! them, [`super::trainer::Trainer::reading`] learns the weights alone, [`join`] puts both maps into one.
 
-use super::FacePoses;
+use super::Recording;
 use super::loss::Loss;
 use super::trainer::Problem;
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ use understudy_runtime::face::{FaceParts, FaceTwin, MapParts, NetParts};
 use understudy_runtime::{Pose, Precision, Twin, TwinError};
 
 /// Vertices of all poses become their unit normals, in place.
-pub fn take_normals(poses: &mut FacePoses<'_>) {
+pub fn take_normals(poses: &mut Recording) {
     let faces = poses.mesh.faces();
     poses.vertices.par_chunks_mut(poses.mesh.vertex_count()).for_each(|vertices| {
         let normals = vertex_normals(faces, vertices);
@@ -23,7 +23,7 @@ pub fn take_normals(poses: &mut FacePoses<'_>) {
 }
 
 /// What the networks learn: to add to the rest pose's normals. `poses`: of normals.
-pub fn problem<'a>(poses: &'a FacePoses<'a>, nets: &[NetParts]) -> Problem<'a> {
+pub fn problem<'a>(poses: &'a Recording, nets: &[NetParts]) -> Problem<'a> {
     let mut moved = vec![false; poses.mesh.vertex_count()];
     nets.iter().flat_map(|net| &net.vertices).for_each(|v| moved[*v as usize] = true);
     let members: Vec<u32> = (0..moved.len() as u32).filter(|v| moved[*v as usize]).collect();
@@ -79,7 +79,7 @@ fn join_maps(map: &mut MapParts, other: &MapParts) {
 
 /// Mean angle to the true normals, degrees: of the maps' normals, and of those of the faces that the maps' offsets
 /// give. `poses`: of normals; `chosen`: those that are looked at.
-pub fn angles(parts: &FaceParts, poses: &FacePoses<'_>, chosen: &[usize]) -> Result<[f64; 2], TwinError> {
+pub fn angles(parts: &FaceParts, poses: &Recording, chosen: &[usize]) -> Result<[f64; 2], TwinError> {
     // The head holds still in these poses.
     let still = FaceParts { frame: None, ..parts.clone() };
     let twin = Twin::from(FaceTwin::new(still, Precision::Half)?);

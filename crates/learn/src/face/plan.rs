@@ -11,7 +11,7 @@ use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
 use super::train::NetState;
 use super::trainer::Problem;
-use super::{FaceLearnError, FacePoses, FaceSettings};
+use super::{FaceLearnError, FaceSettings, Recording};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
 use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::sample::stepped;
@@ -59,7 +59,7 @@ pub struct Plan {
 impl Plan {
     /// Decides. `poses`: the head's motion already taken away.
     pub fn new(
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         influences: &Influences,
         settings: &FaceSettings,
     ) -> Result<Self, FaceLearnError> {
@@ -109,7 +109,7 @@ impl Plan {
             return Err(FaceLearnError::NothingMoves);
         }
         let stiff = rigid.iter().map(|r| &r.vertices).chain(bodies.iter().map(|b| &b.vertices));
-        let (candidates, faces) = drawn(poses.mesh, &coarse, stiff.flatten());
+        let (candidates, faces) = drawn(&poses.mesh, &coarse, stiff.flatten());
         let landmarks = landmarks(poses, &candidates, settings.landmarks);
         let (training, validation) = split(poses.len(), settings);
         let balance = Balance::new(poses, &training, &landmarks, settings.bins);
@@ -156,7 +156,7 @@ impl Plan {
     }
 
     /// What the coarse networks learn.
-    pub fn coarse_problem<'a>(&self, poses: &'a FacePoses<'a>, settings: &FaceSettings) -> Problem<'a> {
+    pub fn coarse_problem<'a>(&self, poses: &'a Recording, settings: &FaceSettings) -> Problem<'a> {
         let problem = self.problem(poses, &self.coarse, settings);
         let rest = poses.mesh.positions();
         let base = problem.members.iter().map(|v| rest[*v as usize]).collect();
@@ -167,7 +167,7 @@ impl Plan {
     /// where it was measured; the paper's estimate of what their maps must leave (3.2) otherwise.
     pub fn refinement(
         &self,
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         influences: &Influences,
         settings: &FaceSettings,
         left: Option<&[f64]>,
@@ -215,7 +215,7 @@ impl Plan {
     /// What refinement networks learn, before its `base` is filled in: the coarse networks' vertices.
     pub fn refinement_problem<'a>(
         &self,
-        poses: &'a FacePoses<'a>,
+        poses: &'a Recording,
         specs: &[NetSpec],
         settings: &FaceSettings,
     ) -> Problem<'a> {
@@ -224,12 +224,7 @@ impl Plan {
         problem
     }
 
-    fn problem<'a>(
-        &self,
-        poses: &'a FacePoses<'a>,
-        specs: &[NetSpec],
-        settings: &FaceSettings,
-    ) -> Problem<'a> {
+    fn problem<'a>(&self, poses: &'a Recording, specs: &[NetSpec], settings: &FaceSettings) -> Problem<'a> {
         let count = poses.mesh.vertex_count();
         let mut moved = vec![false; count];
         specs.iter().flat_map(|spec| &spec.vertices).for_each(|v| moved[*v as usize] = true);
@@ -255,7 +250,7 @@ impl Plan {
     /// Puts the trained networks together.
     pub fn finish(
         &self,
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         rig_name: &str,
         frame: Option<MotionParts>,
         nets: Vec<NetParts>,
@@ -297,7 +292,7 @@ fn drawn<'a>(mesh: &Mesh, nets: &[NetSpec], stiff: impl Iterator<Item = &'a u32>
 /// The coarse networks of a finished twin as a problem of their own: what a race of training runs on.
 pub fn coarse_problem_of<'a>(
     twin: &FaceParts,
-    poses: &'a FacePoses<'a>,
+    poses: &'a Recording,
     normal_weight: f32,
 ) -> (Problem<'a>, Vec<NetSpec>) {
     let coarse = twin.nets.iter().filter(|net| net.stage == Stage::Coarse);
@@ -322,7 +317,7 @@ fn coarse_shape(vertices: usize) -> MapShape {
 
 /// One network: what it sees, where its vertices sample.
 fn specify(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     influences: &Influences,
     settings: &FaceSettings,
     uvs: &[Vec2],
@@ -358,7 +353,7 @@ fn specify(
 }
 
 /// Root mean square of offsets from the rest pose (or another base) a component, cm.
-fn offset_size(poses: &FacePoses<'_>, vertices: &[u32], base: Option<&[Vec3]>) -> f32 {
+fn offset_size(poses: &Recording, vertices: &[u32], base: Option<&[Vec3]>) -> f32 {
     let base = base.unwrap_or(poses.mesh.positions());
     let chosen = poses.spread(MOST_POSES);
     let mut sum = 0.0f64;

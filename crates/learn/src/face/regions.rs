@@ -6,7 +6,7 @@
 //! texture coordinates with that error gives centres, the elbow of its cost their number, and vertices
 //! within a square about a centre form a region.
 
-use super::FacePoses;
+use super::Recording;
 use rayon::prelude::*;
 use understudy_core::{Vec2, Vec3};
 use understudy_runtime::face::sample::BilinearSample;
@@ -45,7 +45,7 @@ impl Square {
 }
 
 /// Mean squared error of the best map of `side` pixels, a vertex, cm² (3.2). `coordinates` in pixels.
-pub fn map_error(poses: &FacePoses<'_>, vertices: &[u32], coordinates: &[Vec2], side: usize) -> Vec<f64> {
+pub fn map_error(poses: &Recording, vertices: &[u32], coordinates: &[Vec2], side: usize) -> Vec<f64> {
     let samples: Vec<BilinearSample> = coordinates.iter().map(|c| BilinearSample::at(*c, side)).collect();
     let seen = understudy_runtime::face::sample::sampled_pixels(&samples, side);
     let grid = Grid::new(coordinates, side);

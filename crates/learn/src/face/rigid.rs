@@ -3,7 +3,7 @@
 //! The paper compares a squared Frobenius norm with 0.3 mm; we take the root mean square distance of a
 //! vertex for τ, which does not depend on how many vertices a tooth has.
 
-use super::FacePoses;
+use super::Recording;
 use rayon::prelude::*;
 use understudy_core::Vec3;
 use understudy_runtime::face::RigidParts;
@@ -13,7 +13,7 @@ use understudy_runtime::face::rigid::RigidFit;
 const MOST_POSES: usize = 200;
 
 /// Best rigid motions of some vertices over some poses, and their root mean square error, cm.
-pub fn fit(poses: &FacePoses<'_>, chosen: &[usize], vertices: &[u32]) -> (Vec<RigidFit>, f64) {
+pub fn fit(poses: &Recording, chosen: &[usize], vertices: &[u32]) -> (Vec<RigidFit>, f64) {
     let rest = poses.mesh.positions();
     let at_rest: Vec<Vec3> = vertices.iter().map(|v| rest[*v as usize]).collect();
     let one = |pose: &usize| {
@@ -29,14 +29,14 @@ pub fn fit(poses: &FacePoses<'_>, chosen: &[usize], vertices: &[u32]) -> (Vec<Ri
 }
 
 /// The error of the best rigid motion of a segment, cm.
-pub fn rigidity(poses: &FacePoses<'_>, vertices: &[u32]) -> f64 {
+pub fn rigidity(poses: &Recording, vertices: &[u32]) -> f64 {
     fit(poses, &poses.spread(MOST_POSES), vertices).1
 }
 
 /// The `count` vertices among `candidates` that follow a segment's motion best (3.4), and how far the
 /// motion that they give misses the segment, root mean square, cm.
 pub fn follow(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     name: &str,
     vertices: &[u32],
     candidates: &[u32],
@@ -108,7 +108,7 @@ fn spread(
 }
 
 /// How far a rigid segment's motion, told by the true positions of those it follows, misses the truth, cm.
-fn error_of(poses: &FacePoses<'_>, chosen: &[usize], parts: &RigidParts) -> f64 {
+fn error_of(poses: &Recording, chosen: &[usize], parts: &RigidParts) -> f64 {
     let rest = poses.mesh.positions();
     let at_rest: Vec<Vec3> = parts.follows.iter().map(|v| rest[*v as usize]).collect();
     let square = |pose: &usize| {

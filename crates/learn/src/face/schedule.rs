@@ -1,10 +1,11 @@
 //! When to lower the learning rate and when to stop: each rate until validation stops improving or its cap
 //! is reached, then the best parameters go on to the next. Start at [`run`].
 
-use super::FaceLearnError;
 use super::balance::Balance;
 use super::train::Train;
+use super::{FaceLearnError, FaceSettings};
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// Learning rates and their ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -195,4 +196,25 @@ fn look(trainer: &dyn Train, validation: &[usize], schedule: &Schedule, progress
     } else {
         progress.stale += 1;
     }
+}
+
+/// Steps per second, measured on steps that are taken back: for a hundredth of the limit, seconds, or on forty steps.
+pub fn pace(trainer: &dyn Train, balance: &Balance, settings: &FaceSettings, limit: f64) -> f64 {
+    let state = trainer.state();
+    let mut batch = vec![0; settings.batch];
+    let mut run = |most: usize, seconds: f64| {
+        let start = Instant::now();
+        let mut steps = 0;
+        while steps < most && (steps < 2 || start.elapsed().as_secs_f64() < seconds) {
+            balance.draw(settings.seed, steps, &mut batch);
+            trainer.step(&batch, steps + 1, 1e-4);
+            steps += 1;
+        }
+        trainer.settle();
+        steps as f64 / start.elapsed().as_secs_f64()
+    };
+    run(5, 0.002 * limit);
+    let pace = run(40, 0.01 * limit);
+    trainer.set_state(&state);
+    pace
 }

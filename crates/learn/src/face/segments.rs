@@ -3,7 +3,7 @@
 
 use super::inputs::Influences;
 use super::motion::{self, Size};
-use super::{FaceLearnError, FacePoses, FaceSettings, rigid};
+use super::{FaceLearnError, FaceSettings, Recording, rigid};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -78,7 +78,7 @@ pub struct Sorted {
 }
 
 /// Sorts the segments of a mesh. `poses`: the head's motion already taken away.
-pub fn sort(poses: &FacePoses<'_>, settings: &FaceSettings) -> Sorted {
+pub fn sort(poses: &Recording, settings: &FaceSettings) -> Sorted {
     let rest = poses.mesh.positions();
     let chosen = poses.spread(MOST_POSES);
     let names = &poses.mesh.segments().names;
@@ -119,7 +119,7 @@ pub fn sort(poses: &FacePoses<'_>, settings: &FaceSettings) -> Sorted {
 /// Rigid segments that move together: the largest gets a motion of its own, the others follow it. Flesh
 /// around a tooth moves as it is learned to; a jaw knows better where its teeth are.
 fn lead(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     settings: &FaceSettings,
     segments: &mut [SegmentPlan],
     members: &[Vec<u32>],
@@ -154,7 +154,7 @@ fn lead(
 /// nobody (an eye that looks around, gums inside a mouth) needs a network after all, and its vertices may
 /// then be followed by others: the largest first, since teeth will follow gums but gums no single tooth.
 fn follow_others(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     settings: &FaceSettings,
     segments: &mut [SegmentPlan],
     members: &[Vec<u32>],
@@ -191,7 +191,7 @@ fn follow_others(
 /// Learns the motions of bodies. `watch` hears of epochs that are done, of all bodies, and may stop it.
 /// Gives each with its root mean square error at a lever of ten centimetres, cm.
 pub fn learn_bodies(
-    poses: &FacePoses<'_>,
+    poses: &Recording,
     bodies: &[BodyPlan],
     influences: &Influences,
     seed: u64,

@@ -1,12 +1,12 @@
 //! A small face made by formulas: a sheet of skin that bulges and wrinkles, and a tooth that rides on it.
 
 use super::*;
-use understudy_core::{ControlSpec, Face, MeshParts, Quat, Random, Segments, Vec2};
+use understudy_core::{ControlSpec, ControlSpecs, Face, Mesh, MeshParts, Quat, Random, Segments, Vec2, Vec3};
 
 /// Vertices along each side of the skin.
 pub(crate) const SIDE: usize = 14;
 
-/// Owns what [`FacePoses`] borrows.
+/// A recording that tests change.
 pub(crate) struct SmallFace {
     pub mesh: Mesh,
     pub specs: ControlSpecs,
@@ -15,10 +15,12 @@ pub(crate) struct SmallFace {
 }
 
 impl SmallFace {
-    pub fn poses(&self) -> FacePoses<'_> {
-        FacePoses {
-            mesh: &self.mesh,
-            specs: &self.specs,
+    pub fn poses(&self) -> Recording {
+        Recording {
+            mesh: self.mesh.clone(),
+            skeleton: None,
+            specs: self.specs.clone(),
+            bones: Vec::new(),
             controls: self.controls.clone(),
             vertices: self.vertices.clone(),
         }
@@ -301,7 +303,7 @@ mod training {
         threads: usize,
     ) -> understudy_runtime::face::FaceParts {
         let mut poses = face.poses();
-        poses.check().expect("good poses");
+        check(&poses).expect("good poses");
         let influences = Influences::new(&poses, None).expect("enough poses");
         let mut frame_parts = None;
         let all: Vec<u32> = (0..poses.mesh.vertex_count() as u32).collect();
@@ -495,19 +497,25 @@ mod training {
     #[test]
     fn bad_data_is_named() {
         let face = small_face(1, 20);
-        let few = FacePoses { vertices: face.vertices[..face.mesh.vertex_count()].to_vec(), ..face.poses() };
-        assert!(matches!(few.check(), Err(FaceLearnError::TooFewPoses { got: 1, .. })));
+        let few = Recording { vertices: face.vertices[..face.mesh.vertex_count()].to_vec(), ..face.poses() };
+        assert!(matches!(
+            check(&few),
+            Err(FaceLearnError::Recording(RecordingError::TooFewPoses { got: 1, .. }))
+        ));
         let mut bare = face.mesh.clone().into_parts();
         (bare.uvs, bare.face_uvs) = (vec![], vec![]);
         let bare = bare.build().expect("a valid mesh");
-        let poses = FacePoses { mesh: &bare, ..face.poses() };
-        assert_eq!(poses.check(), Err(FaceLearnError::NoUvs));
+        let poses = Recording { mesh: bare, ..face.poses() };
+        assert_eq!(check(&poses), Err(FaceLearnError::NoUvs));
         let mut far = face.poses();
         far.vertices[5].y = -1e20;
-        assert!(matches!(far.check(), Err(FaceLearnError::TooFar { pose: 0, .. })));
+        assert!(matches!(
+            check(&far),
+            Err(FaceLearnError::Recording(RecordingError::TooFar { pose: 0, .. }))
+        ));
         let mut broken = face.poses();
         broken.vertices[300].y = f32::NAN;
-        assert!(matches!(broken.check(), Err(FaceLearnError::NonFinite { .. })));
+        assert!(matches!(check(&broken), Err(FaceLearnError::Recording(RecordingError::NonFinite { .. }))));
         let mut still = face.poses();
         for pose in still.vertices.chunks_exact_mut(face.mesh.vertex_count()) {
             pose.copy_from_slice(face.mesh.positions());

@@ -9,7 +9,7 @@ use super::parameters::ParameterLayout;
 use super::start::first_parameters;
 use super::train::{NetState, Train};
 use super::update::Step;
-use super::{FaceLearnError, FacePoses};
+use super::{FaceLearnError, Recording};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use understudy_core::{Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
@@ -19,7 +19,7 @@ use understudy_runtime::workers::Workers;
 /// What is to be learned.
 pub struct Problem<'a> {
     /// The poses, the head's motion taken away.
-    pub poses: &'a FacePoses<'a>,
+    pub poses: &'a Recording,
     /// The vertices of the mesh that the loss sees.
     pub members: Vec<u32>,
     /// Where they are before the networks add to them: one row for all poses, or one per pose.

@@ -4,7 +4,7 @@
 //! What networks give is one array `[poses, 3, sources]`, in their own units: pixels of maps, or the
 //! vertices of dense networks. Where it goes is for [`super::sparse`].
 
-use super::super::FacePoses;
+use super::super::Recording;
 use super::super::net::NetSpec;
 use super::super::parameters::ParameterLayout;
 use super::point::{self, Read};
@@ -70,7 +70,7 @@ impl<B: Backend> Group<B> {
         nets: Vec<usize>,
         specs: &[NetSpec],
         layouts: &[ParameterLayout],
-        poses: &FacePoses<'_>,
+        poses: &Recording,
         start: usize,
         device: &B::Device,
     ) -> (Self, usize) {

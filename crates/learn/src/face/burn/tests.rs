@@ -7,7 +7,7 @@ use super::super::net::{NetKind, NetSpec};
 use super::super::tests::{SmallFace, small_face};
 use super::super::train::{Device, Train};
 use super::super::trainer::Problem;
-use super::super::{FacePoses, FaceSettings, Plan, Progress, Schedule, schedule};
+use super::super::{FaceSettings, Plan, Progress, Recording, Schedule, schedule};
 use super::sparse::{Sparse, transposed};
 use burn_flex::Flex;
 use burn_tensor::{Tensor, TensorData};
@@ -22,7 +22,7 @@ fn settings() -> FaceSettings {
 }
 
 /// Networks that overlap, of two shapes of maps or none, with different inputs and units.
-fn networks(plan: &Plan, poses: &FacePoses<'_>, dense: bool, untied: bool) -> Vec<NetSpec> {
+fn networks(plan: &Plan, poses: &Recording, dense: bool, untied: bool) -> Vec<NetSpec> {
     let whole = &plan.coarse[0];
     let uvs = poses.mesh.vertex_uvs().expect("has UVs");
     let common = if untied { 6 } else { 0 };
@@ -68,7 +68,7 @@ fn networks(plan: &Plan, poses: &FacePoses<'_>, dense: bool, untied: bool) -> Ve
     ]
 }
 
-fn planned(face: &SmallFace) -> (FacePoses<'_>, Plan) {
+fn planned(face: &SmallFace) -> (Recording, Plan) {
     let poses = face.poses();
     let influences = Influences::new(&poses, None).expect("enough poses");
     let plan = Plan::new(&poses, &influences, &settings()).expect("something moves");

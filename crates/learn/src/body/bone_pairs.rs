@@ -4,14 +4,16 @@
 use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, InputFrame};
 
 /// The list and where each group looks.
-pub(crate) struct Sight {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BonePairs {
     /// Bone in whose frame (`None`: the world), and bone that is seen.
     pub pairs: Vec<(Option<usize>, usize)>,
     /// For each group indices into `12 · pair + number`, then controls.
     pub inputs: Vec<Vec<u32>>,
 }
 
-impl Sight {
+impl BonePairs {
+    /// Of a twin.
     pub fn new(parts: &BodyParts) -> Self {
         let bones = &parts.header.inputs.bones;
         let controls_at = (bones.len() * BONE_INPUTS) as u32;

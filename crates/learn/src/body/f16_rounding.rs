@@ -1,9 +1,10 @@
 //! Weights in 16 bits: rounded so that outputs change least, measured against 32 bits, and left in 32 where
-//! the difference would show. Start at [`halve`].
+//! the difference would show. Start at [`round_to_half`]; how a group is rounded is in `rounding`.
 
+use super::rounding::with_fixed_point;
+use super::{Plan, Recording};
 use rayon::prelude::*;
 use understudy_core::Vec3;
-use understudy_learn::body::{Plan, Poses, with_fixed_point};
 use understudy_runtime::body::{BodyParts, BodyTwin, GroupParts, Storage};
 use understudy_runtime::{Distances, Pose, Precision, Twin, TwinError};
 
@@ -16,7 +17,7 @@ const POSES: usize = 400;
 
 /// The parts with weights that 16 bits hold. Where that costs too much a group's layers stay in 32 bits, from
 /// the last hidden one on, as few as it takes. What it costs is noted in the header.
-pub(super) fn halve(exact: &BodyParts, plan: &Plan, poses: &Poses<'_>) -> Result<BodyParts, TwinError> {
+pub fn round_to_half(exact: &BodyParts, plan: &Plan, poses: &Recording) -> Result<BodyParts, TwinError> {
     let mut fixed: Vec<GroupParts> = exact.groups.iter().map(with_fixed_point).collect();
     // What 16 bits cannot hold at all stays in 32.
     for layer in fixed.iter_mut().flat_map(|group| &mut group.layers) {
@@ -69,7 +70,7 @@ fn errors(
     exact: &BodyParts,
     halves: &BodyParts,
     plan: &Plan,
-    poses: &Poses<'_>,
+    poses: &Recording,
 ) -> Result<Vec<Distances>, TwinError> {
     // Seams mix the errors of groups; the question is whose they are.
     let open = |parts: &BodyParts| BodyParts { seams: None, ..parts.clone() };
