@@ -217,7 +217,8 @@ fn fit_skin(
     };
     match (train, twin.parts().base, rig) {
         (Some(train), ..) => Ok((fit(&train.recording), WeightSource::Dataset)),
-        (None, Some(base), _) if base.max_influences() <= INFLUENCES => {
+        // One bone per vertex is no skin worth showing: poses of the rig give a better one.
+        (None, Some(base), _) if (2..=INFLUENCES).contains(&base.max_influences()) => {
             let rest = mesh.positions().to_vec();
             let skin =
                 Skinned { name: "lbs4".into(), rest, inverse_rest: inverse_rest.to_vec(), weights: base };
