@@ -237,6 +237,10 @@ pub struct ConvertArguments {
     /// .obj.
     #[arg(long, conflicts_with_all = ["bake", "clip"])]
     pub remesh: bool,
+    /// Influences per vertex of a skin in a .glb: the largest are kept. Every engine plays four, some more
+    /// [default: 4].
+    #[arg(long, value_name = "N", conflicts_with_all = ["bake", "remesh"])]
+    pub influences: Option<usize>,
 }
 
 /// Of `info`.

@@ -152,6 +152,7 @@ fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
         tolerance_mm: arguments.tolerance_mm,
         rate: arguments.rate,
         remesh: arguments.remesh,
+        influences: arguments.influences,
     };
     let report = watched(|progress| convert(&config, progress))?;
     output::print(json, &report, |report| {

@@ -7,6 +7,7 @@ use understudy_core::{Affine3A, GlobalPose, Quat, SkinWeights, Vec3};
 use understudy_io::gltf;
 use understudy_io::npz::NpzWriter;
 use understudy_jobs::Silent;
+use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::decompose::{DecomposeConfig, DecomposeReport, DecompositionSettings, decompose};
 use understudy_jobs::sample::{SampleConfig, sample};
 use understudy_testkit::shared_data;
@@ -149,6 +150,23 @@ fn eight_bones_a_vertex_take_two_sets() {
     let shown = (squared / (clip.poses.len() * out.len()) as f64).sqrt();
     let said = report.four_influences_rmse_cm.expect("more than four");
     assert!((shown - said).abs() < 0.01 * said && said > 1.5 * report.rmse_cm, "{shown} {said} {report:?}");
+
+    // The file goes on as four by default, and as it is where that is wanted.
+    let (again, all) = (folder.path().join("four.glb"), folder.path().join("eight.glb"));
+    let convert_to = |output: &Path, influences| {
+        let input = config.output.display().to_string();
+        let config = ConvertConfig { input, output: output.into(), influences, ..ConvertConfig::default() };
+        convert(&config, &Silent).expect("our own file").contents.join("; ")
+    };
+    let said_of_four = convert_to(&again, None);
+    assert!(
+        said_of_four.contains("4 largest of up to 8") && said_of_four.contains("mm (RMS)"),
+        "{said_of_four}"
+    );
+    assert_eq!(gltf::read(&again).expect("our own file").skin.max_influences(), 4);
+    let said_of_all = convert_to(&all, Some(8));
+    assert!(said_of_all.contains("engines that play four"), "{said_of_all}");
+    assert_eq!(gltf::read(&all).expect("our own file").skin.max_influences(), 8);
 
     let settings = DecompositionSettings { bones: 12, iterations: 6, ..Default::default() };
     let usual = decompose(&DecomposeConfig { settings, ..config }, &Silent).expect("as before");

@@ -4,6 +4,7 @@
 pub mod bake;
 mod content;
 mod exact;
+mod influences;
 mod sticks;
 mod tables;
 mod to_glb;
@@ -39,13 +40,15 @@ pub struct ConvertConfig {
     pub rate: Option<f32>,
     /// Write the rest mesh with another topology, the same surface and the same texture coordinates.
     pub remesh: bool,
+    /// Influences per vertex of a skin in a GLB; `None` for four, which is what every engine plays.
+    pub influences: Option<usize>,
 }
 
 impl Default for ConvertConfig {
     fn default() -> Self {
         let (bake, clip, rate) = (None, None, None);
         let (input, output) = (String::new(), PathBuf::new());
-        Self { input, output, bake, clip, tolerance_mm: 0.1, rate, remesh: false }
+        Self { input, output, bake, clip, tolerance_mm: 0.1, rate, remesh: false, influences: None }
     }
 }
 
@@ -64,6 +67,12 @@ impl ConvertConfig {
             ));
         }
         let format = extension(&self.output);
+        if self.influences == Some(0) {
+            return Err(JobError::setting("influences", "0 per vertex; at least 1 is wanted"));
+        }
+        if self.influences.is_some() && (format != "glb" || self.bake.is_some()) {
+            return Err(JobError::setting("influences", "only a skin in a .glb has influences"));
+        }
         if !["obj", "glb", "npz", "bvh", "csv"].contains(&format.as_str()) {
             return Err(JobError::unusable(&self.output, "is none of .obj, .glb, .npz, .bvh, .csv"));
         }
@@ -181,7 +190,7 @@ fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result
         (Content::Asset(asset), "obj") => posed_obj(config, &asset.mesh, &asset.rest_vertices()),
         (Content::Asset(asset), "glb") => {
             warn_left_out(&config.input, asset, watch);
-            to_glb::asset(&name, asset, config.rate)
+            to_glb::asset(&name, asset, config.rate, config.influences)
         }
         (Content::Asset(asset), "npz") => tables::asset_npz(asset, &config.input),
         (Content::Asset(asset), "bvh") => {
@@ -199,6 +208,7 @@ fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result
         (Content::Shapes(file), "glb") => to_glb::rig(
             &crate::rigs::shape_rig(&name, file.as_ref().clone()).map_err(JobError::rig(&config.input))?,
             config.rate,
+            config.influences,
         ),
         (Content::Shapes(file), "npz") => tables::shapes_npz(&file.mesh, &file.rig, &config.input),
 
@@ -207,7 +217,7 @@ fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result
             rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
             posed_obj(config, rig.mesh(), &pose.vertices)
         }
-        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), config.rate),
+        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), config.rate, config.influences),
         (Content::Rig(rig), "npz") => {
             let parts = exact::skin_and_shapes(rig.as_ref(), config.rate)?;
             match (parts.skin, parts.shapes) {

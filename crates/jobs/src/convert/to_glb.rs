@@ -3,6 +3,7 @@
 
 use super::bake::{Bake, bake};
 use super::exact::skin_and_shapes;
+use super::influences::Influences;
 use super::{BakeReport, Written};
 use crate::{Event, JobError, Watch};
 use rayon::prelude::*;
@@ -17,9 +18,19 @@ pub(super) fn mesh(name: &str, mesh: &Mesh) -> Result<Written, JobError> {
 }
 
 /// A glTF file again, with everything that was read: keys as they are, or frames at another rate.
-pub(super) fn asset(name: &str, asset: &GltfAsset, rate: Option<f32>) -> Result<Written, JobError> {
+pub(super) fn asset(
+    name: &str,
+    asset: &GltfAsset,
+    rate: Option<f32>,
+    influences: Option<usize>,
+) -> Result<Written, JobError> {
     let sampled: Vec<JointClip>;
+    let frames = || asset.clips.iter().filter_map(|clip| asset.frames(clip, None).ok()).collect();
+    let kept = Influences::new(&asset.skeleton, &asset.skin, asset.mesh.positions(), influences, frames);
     let mut scene = asset.scene(name);
+    if scene.skin.is_some() {
+        scene.skin = Some((&asset.skeleton, kept.weights()));
+    }
     if let Some(rate) = rate {
         let frames = asset.clips.iter().map(|clip| asset.frames(clip, Some(rate)));
         sampled = frames.collect::<Result<_, _>>().map_err(|error| JobError::setting("rate", error))?;
@@ -33,15 +44,19 @@ pub(super) fn asset(name: &str, asset: &GltfAsset, rate: Option<f32>) -> Result<
     {
         lines.push(format!("{materials} materials, {textures} textures and {images} images as they were"));
     }
+    lines.extend(kept.line());
     Ok(Written::new(bytes, lines))
 }
 
 /// A rig that is nothing but a skin and shapes; any other is refused with a hint at baking.
-pub(super) fn rig(rig: &dyn Rig, rate: Option<f32>) -> Result<Written, JobError> {
+pub(super) fn rig(rig: &dyn Rig, rate: Option<f32>, influences: Option<usize>) -> Result<Written, JobError> {
     let parts = skin_and_shapes(rig, rate)?;
+    let kept = parts.skin.as_ref().map(|(skeleton, weights)| {
+        Influences::new(skeleton, weights, rig.mesh().positions(), influences, || parts.clips.clone())
+    });
     let colours = linear_colours(rig);
     let scene = GltfScene {
-        skin: parts.skin.as_ref().map(|(skeleton, weights)| (skeleton, weights)),
+        skin: parts.skin.as_ref().zip(kept.as_ref()).map(|((skeleton, _), kept)| (skeleton, kept.weights())),
         shapes: parts.shapes.as_ref(),
         rest_weights: &parts.rest_weights,
         clips: &parts.clips,
@@ -53,6 +68,7 @@ pub(super) fn rig(rig: &dyn Rig, rate: Option<f32>) -> Result<Written, JobError>
     let bones = parts.skin.as_ref().map(|(skeleton, _)| skeleton.len());
     let mut lines = contents(rig.mesh(), bones, shapes, parts.clips.len());
     lines.push(format!("within {:.4} mm of the rig in every pose tried", parts.max_error * 10.0));
+    lines.extend(kept.and_then(|kept| kept.line()));
     Ok(Written::new(bytes, lines))
 }
 
