@@ -25,7 +25,7 @@ const WHOLE_FIGURE_TURN: f32 = 60.0;
 const FULL_TURN_GAP: f32 = 30.0;
 
 /// Builds the rig. A bone gets a control for every channel that some clip moves and that moves some vertex
-/// by more than rounding, with the range that [`angle_range`] and [`shown_range`] find; in a file without
+/// by more than rounding, with the range that `angle_range` and `shown_range` find; in a file without
 /// animation every joint of a skin gets its three rotations. A shape's range is 0 to 1, wider where a clip
 /// goes further.
 pub fn asset_rig(name: &str, asset: &GltfAsset) -> Result<StackRig, RigError> {

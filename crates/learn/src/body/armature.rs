@@ -13,7 +13,7 @@ const AXES: usize = 9;
 /// The bones of a recording.
 #[derive(Debug, Clone)]
 pub struct Armature {
-    /// The bone that each hangs on: the file's, or found from motion (see [`tree`]).
+    /// The bone that each hangs on: the file's, or found from motion (see `tree`).
     pub parents: Vec<Option<usize>>,
     /// How many of them are not the file's.
     pub adopted: usize,
