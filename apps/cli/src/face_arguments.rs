@@ -13,7 +13,7 @@ pub struct LearnFaceArguments {
     #[arg(short, long, value_name = "FILE.twin")]
     pub output: PathBuf,
     /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
-    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight", "no_frame", "no_bodies"])]
+    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight"])]
     pub from: Option<PathBuf>,
     /// The rig that the dataset was recorded from [default: where it was when the dataset was recorded].
     #[arg(long, value_name = "RIG")]
@@ -41,37 +41,20 @@ pub struct LearnFaceArguments {
     /// The first learning rate; two follow, a tenth each.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rate: Option<f32>,
+    /// Learn by the recipe of the paper: for comparison; less accurate than the default, and without --minutes each
+    /// learning rate runs until it stops improving.
+    #[arg(long, conflicts_with_all = ["from", "dense", "normals"])]
+    pub paper: bool,
     /// Dense networks of 2 × 256 per segment instead of maps: the paper's baseline.
-    #[arg(long, conflicts_with_all = ["coarse_only", "refinement_steps", "refinement_normal_weight", "regions",
-        "estimated_regions", "tied", "shared_features", "no_cut", "normals"])]
+    #[arg(long, conflicts_with_all = ["coarse_only", "refinement_steps", "refinement_normal_weight", "regions", "normals"])]
     pub dense: bool,
     /// No refinement networks.
-    #[arg(long, conflicts_with_all = ["refinement_steps", "refinement_normal_weight", "regions", "estimated_regions"])]
+    #[arg(long, conflicts_with_all = ["refinement_steps", "refinement_normal_weight", "regions"])]
     pub coarse_only: bool,
     /// Most regions that are refined.
     #[arg(long, value_name = "N")]
     pub regions: Option<usize>,
-    /// Find regions by what maps of the coarse size must leave, as the paper estimates it, and not by what
-    /// the coarse networks do leave.
-    #[arg(long)]
-    pub estimated_regions: bool,
-    /// Leave the motion of the whole head to the maps.
-    #[arg(long)]
-    pub no_frame: bool,
-    /// Let rigid segments follow the vertices of networks, as in the paper, and give none a motion of its own.
-    #[arg(long)]
-    pub no_bodies: bool,
-    /// Keep the texture's coordinates, though they glue lips or lids together and put vertices into one pixel.
-    #[arg(long)]
-    pub no_cut: bool,
-    /// Read all pixels of a map with the same weights, as in the paper.
-    #[arg(long)]
-    pub tied: bool,
-    /// Features that all pixels of a coarse map share besides their own, at most; regions may have twice as many, the
-    /// paper has none [default: 40].
-    #[arg(long, value_name = "N", conflicts_with = "tied")]
-    pub shared_features: Option<usize>,
-    /// Let the maps hold normals as well: an engine then needs no faces to shade.
+    /// Let maps hold normals as well: an engine then needs no faces to shade.
     #[arg(long)]
     pub normals: bool,
     /// Same seed and numbers of steps, same twin.

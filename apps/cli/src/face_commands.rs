@@ -25,15 +25,14 @@ const MINUTES: f64 = 20.0;
 /// `learn face`.
 pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     let by_steps = arguments.coarse_steps.is_some() || arguments.refinement_steps.is_some();
-    let mut config = LearnFaceConfig {
-        data: arguments.data,
-        output: arguments.output,
-        from: arguments.from,
-        rig: arguments.rig,
-        minutes: arguments.minutes.or((!by_steps).then_some(MINUTES)),
-        half: !arguments.full_precision,
-        ..LearnFaceConfig::default()
-    };
+    let mut config = if arguments.paper { LearnFaceConfig::paper() } else { LearnFaceConfig::default() };
+    config.data = arguments.data;
+    config.output = arguments.output;
+    config.from = arguments.from;
+    config.rig = arguments.rig;
+    // The paper's rates run until they stop improving.
+    config.minutes = arguments.minutes.or((!by_steps && !arguments.paper).then_some(MINUTES));
+    config.half &= !arguments.full_precision;
     config.threads = arguments.threads.unwrap_or(config.threads);
     config.device = match arguments.device {
         DeviceArgument::Cpu => Device::Cpu,
@@ -44,13 +43,7 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     settings.seed = arguments.seed;
     settings.dense = arguments.dense;
     settings.refine = !arguments.coarse_only;
-    settings.frame = !arguments.no_frame;
-    settings.bodies = !arguments.no_bodies;
-    settings.cut = !arguments.no_cut;
-    settings.untied = !arguments.tied;
-    settings.shared_features = arguments.shared_features.unwrap_or(settings.shared_features);
     settings.normals = arguments.normals;
-    settings.measured_regions = !arguments.estimated_regions;
     settings.batch = arguments.batch.unwrap_or(settings.batch);
     settings.normal_weight = arguments.normal_weight.unwrap_or(settings.normal_weight);
     settings.refinement_normal_weight =

@@ -48,15 +48,6 @@ pub enum BaseArgument {
     Lbs8,
 }
 
-/// How the networks of a body twin see the bones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FrameArgument {
-    /// From the group's own bone.
-    Group,
-    /// Each in its parent's frame, as the paper has it.
-    Parent,
-}
-
 /// Of `learn body`.
 #[derive(Debug, Args)]
 pub struct LearnBodyArguments {
@@ -68,22 +59,12 @@ pub struct LearnBodyArguments {
     /// The rig that the dataset was recorded from [default: where it was when the dataset was recorded].
     #[arg(long, value_name = "RIG")]
     pub rig: Option<String>,
+    /// Learn by the recipe of the paper: for comparison; larger and less accurate than the default.
+    #[arg(long, conflicts_with_all = ["base", "target_mm"])]
+    pub paper: bool,
     /// The linear part.
     #[arg(long, value_enum, default_value = "lbs4")]
     pub base: BaseArgument,
-    /// The frame in which a network sees the bones.
-    #[arg(long, value_enum, default_value = "group")]
-    pub frame: FrameArgument,
-    /// Rings of vertices over which corrections at a seam fade; 0 leaves seams open [default: 5].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100))]
-    pub seam_rings: Option<u64>,
-    /// Rings of vertices by which borders of groups may move to where neighbours move alike; 0 leaves them
-    /// where the nearest bones meet [default: 2].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100))]
-    pub border_rings: Option<u64>,
-    /// How much more an error counts at a seam than inside a group [default: 2].
-    #[arg(long, value_name = "W", allow_negative_numbers = true)]
-    pub seam_weight: Option<f32>,
     /// Take the narrowest networks that reach this error on held-back poses.
     #[arg(long, value_name = "MM", allow_negative_numbers = true)]
     pub target_mm: Option<f64>,
@@ -96,9 +77,6 @@ pub struct LearnBodyArguments {
     /// First learning rate.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rate: Option<f32>,
-    /// How much the rigid error may grow while bones with few vertices are dropped.
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
-    pub tau: Option<f64>,
     /// Same seed, same twin.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,

@@ -6,7 +6,7 @@ use crate::interrupt::typed;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{
-    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, FrameArgument, LearnBodyArguments,
+    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments,
     LearnCommand,
 };
 use anyhow::Result;
@@ -15,7 +15,7 @@ use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
-use understudy_jobs::twin::learn::{Base, InputFrame, LearnBodyConfig, learn_body};
+use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
 use understudy_jobs::twin::{Distances, Twin, open_twin};
 
 /// `learn`.
@@ -28,38 +28,26 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
 }
 
 fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
-    let mut config = LearnBodyConfig {
-        data: arguments.data,
-        output: arguments.output,
-        base: match arguments.base {
+    let mut config = if arguments.paper { LearnBodyConfig::paper() } else { LearnBodyConfig::default() };
+    config.data = arguments.data;
+    config.output = arguments.output;
+    if !arguments.paper {
+        config.base = match arguments.base {
             BaseArgument::Rigid => Base::Rigid,
             BaseArgument::Lbs2 => Base::Lbs2,
             BaseArgument::Lbs4 => Base::Lbs4,
             BaseArgument::Lbs8 => Base::Lbs8,
-        },
-        rig: arguments.rig,
-        target_mm: arguments.target_mm,
-        half: !arguments.full_precision,
-        ..LearnBodyConfig::default()
-    };
+        };
+    }
+    config.rig = arguments.rig;
+    config.target_mm = arguments.target_mm;
+    config.half &= !arguments.full_precision;
     config.threads = arguments.threads.unwrap_or(config.threads);
     let train = &mut config.settings.train;
     train.seed = arguments.seed;
     train.epochs = arguments.epochs.unwrap_or(train.epochs);
     train.batch = arguments.batch.unwrap_or(train.batch);
     train.rate = arguments.rate.unwrap_or(train.rate);
-    config.settings.assignment_tolerance = arguments.tau.unwrap_or(config.settings.assignment_tolerance);
-    config.settings.frame = match arguments.frame {
-        FrameArgument::Group => InputFrame::Group,
-        FrameArgument::Parent => InputFrame::Parent,
-    };
-    if let Some(rings) = arguments.seam_rings {
-        config.settings.seam_rings = rings as usize;
-    }
-    if let Some(rings) = arguments.border_rings {
-        config.settings.border_rings = rings as usize;
-    }
-    config.settings.seam_weight = arguments.seam_weight.unwrap_or(config.settings.seam_weight);
     let parts = checkpoint_folder(&config.output);
     let report =
         watched_keeping("networks that are trained are", &parts, |progress| learn_body(&config, progress))?;

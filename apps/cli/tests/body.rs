@@ -168,6 +168,25 @@ fn a_damaged_twin_and_one_of_another_mesh() {
 }
 
 #[test]
+fn the_paper_is_one_switch() {
+    let tiny = Tiny::new();
+    let out = tiny.path("paper.twin");
+    let words = ["learn", "body", text(&tiny.train), "-o", text(&out), "--paper", "--epochs", "2"];
+    succeed(&words);
+    let inside = json(&["info", text(&out)]);
+    assert_eq!(inside["twin"]["weight_bits"], 32, "{inside}");
+    for network in inside["twin"]["networks"].as_array().expect("a list") {
+        let layers: Vec<u64> =
+            network["layers"].as_array().expect("a list").iter().filter_map(|l| l.as_u64()).collect();
+        assert!(layers.is_empty() || layers.starts_with(&[128, 128]), "{network}");
+    }
+    refuse(&[&words[..], &["--base", "lbs4"]].concat());
+    for gone in ["--frame", "--seam-rings", "--border-rings", "--seam-weight", "--tau"] {
+        refuse(&["learn", "body", text(&tiny.train), "-o", text(&out), gone, "1"]);
+    }
+}
+
+#[test]
 fn numbers_that_make_no_sense() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let (data, out) = (folder.path().join("data"), folder.path().join("out.twin"));
@@ -177,7 +196,6 @@ fn numbers_that_make_no_sense() {
         (["--epochs", "0"], "epochs"),
         (["--batch", "0"], "batch"),
         (["--rate", "NaN"], "rate"),
-        (["--tau", "0.5"], "tolerance"),
         (["--base", "lbs3"], "lbs3"),
     ] {
         let line = refuse(&[&["learn", "body", text(&data), "-o", text(&out)], &wrong[..]].concat());

@@ -105,7 +105,6 @@ fn numbers_out_of_range_name_the_range() {
         (vec!["sample", rig, "-o", out, "--method", "noise", "--mix", "2"], "0 to 1"),
         (vec!["sample", rig, "-o", out, "--hold-out", "0.9"], "0 to 0.5"),
         (vec!["learn", "body", data, "-o", twin, "--epochs", "0"], "1 or more"),
-        (vec!["learn", "body", data, "-o", twin, "--seam-weight", "0"], "1 to 1000"),
         (vec!["learn", "face", data, "-o", twin, "--batch", "0"], "1 to 1024"),
         (vec!["learn", "face", data, "-o", twin, "--minutes", "0"], "more than 0"),
         (vec!["learn", "lbs", data, "-o", glb, "--bones", "0"], "1 to 1024"),

@@ -72,6 +72,13 @@ impl Default for LearnFaceConfig {
     }
 }
 
+impl LearnFaceConfig {
+    /// The paper's recipe: [`FaceSettings::paper`], weights in 32 bits.
+    pub fn paper() -> Self {
+        Self { half: false, settings: FaceSettings::paper(), ..Self::default() }
+    }
+}
+
 /// Seconds between two checkpoints.
 const SAVE_EVERY: Duration = Duration::from_secs(15);
 /// Seconds between two lines in a log, which has no status line.

@@ -85,6 +85,13 @@ impl Default for LearnBodyConfig {
     }
 }
 
+impl LearnBodyConfig {
+    /// The paper's recipe: [`BodySettings::paper`] on a rigid base, weights in 32 bits.
+    pub fn paper() -> Self {
+        Self { base: Base::Rigid, half: false, settings: BodySettings::paper(), ..Self::default() }
+    }
+}
+
 /// What was learned.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearnBodyReport {

@@ -1,10 +1,36 @@
-//! Training of one dense network on arrays in memory: shuffled batches, a cosine schedule, early stop on
+//! Training of one dense network on arrays in memory: shuffled batches, a schedule of rates, early stop on
 //! a validation split, the best parameters kept.
 
 use super::{Adam, Net, Pass};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use understudy_core::Random;
+
+/// How the learning rate goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateSchedule {
+    /// After a short warm-up it falls to a thousandth by half a cosine.
+    #[default]
+    Cosine,
+    /// It stays, as in the body-twin paper.
+    Constant,
+}
+
+impl RateSchedule {
+    /// The share of the first rate at a step of `whole`.
+    fn at(self, step: usize, whole: f32) -> f32 {
+        match self {
+            Self::Constant => 1.0,
+            Self::Cosine => {
+                let cosine = 0.5 + 0.5 * (std::f32::consts::PI * step as f32 / whole).cos();
+                // The first steps go gently: Adam's averages are still empty.
+                let warm = ((step + 1) as f32 / 50.0).min(1.0);
+                warm * (0.001 + 0.999 * cosine)
+            }
+        }
+    }
+}
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,8 +40,10 @@ pub struct TrainSettings {
     pub epochs: usize,
     /// Rows a step.
     pub batch: usize,
-    /// First learning rate; falls to a thousandth of it by half a cosine.
+    /// First learning rate.
     pub rate: f32,
+    /// How it goes on.
+    pub schedule: RateSchedule,
     /// How strongly parameters are drawn towards zero, in the optimiser's own way.
     pub decay: f32,
     /// Share of the rows that are held back to watch for over-fitting.
@@ -28,7 +56,16 @@ pub struct TrainSettings {
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self { epochs: 200, batch: 128, rate: 0.002, decay: 0.1, validation: 0.05, patience: 40, seed: 1 }
+        Self {
+            epochs: 200,
+            batch: 128,
+            rate: 0.002,
+            schedule: RateSchedule::Cosine,
+            decay: 0.1,
+            validation: 0.05,
+            patience: 40,
+            seed: 1,
+        }
     }
 }
 
@@ -125,10 +162,7 @@ pub fn train(
             gather(targets, height, rows, &mut y);
             pass.forward(net, &x, batch);
             pass.backward(net, &x, &y, batch, &mut gradient);
-            let cosine = 0.5 + 0.5 * (std::f32::consts::PI * steps as f32 / whole).cos();
-            // The first steps go gently: Adam's averages are still empty.
-            let warm = ((steps + 1) as f32 / 50.0).min(1.0);
-            let rate = settings.rate * warm * (0.001 + 0.999 * cosine);
+            let rate = settings.rate * settings.schedule.at(steps, whole);
             adam.step(&mut net.parameters, &gradient, rate, settings.decay);
             steps += 1;
         }

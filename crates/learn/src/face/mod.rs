@@ -127,7 +127,7 @@ pub fn check(poses: &Recording) -> Result<(), FaceLearnError> {
     Ok(poses.check(FEWEST_POSES)?)
 }
 
-/// How to learn a face twin. The defaults are the paper's where it gives them.
+/// How to learn a face twin. The defaults are what serves users; [`FaceSettings::paper`] is the paper's recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaceSettings {
@@ -151,6 +151,9 @@ pub struct FaceSettings {
     /// may have twice as many (our addition).
     #[serde(alias = "common")]
     pub shared_features: usize,
+    /// Whether small segments have small maps, crowded ones large maps and measured regions maps of 32×32 (our
+    /// addition); else all coarse maps have 32×32 pixels and all regions 64×64.
+    pub fitted_maps: bool,
     /// Whether maps carry normals as well (our addition).
     pub normals: bool,
     /// α of the normals in the loss.
@@ -195,6 +198,7 @@ impl Default for FaceSettings {
             cut: true,
             untied: true,
             shared_features: 40,
+            fitted_maps: true,
             normals: false,
             normal_weight: 5.0,
             refinement_normal_weight: 15.0,
@@ -224,9 +228,32 @@ impl FaceSettings {
     pub fn later_seed(&self) -> u64 {
         self.seed ^ 0x0f1e
     }
-}
 
-impl FaceSettings {
+    /// The recipe of the paper (Bailey et al. 2020): texture coordinates as they are, coarse maps of 32×32 and
+    /// regions of 64×64 whose pixels share their weights, regions by estimate (3.2), rigid segments that follow
+    /// vertices of networks, no motion of the head, α = 5 throughout, rates of 1e-3, 1e-4 and 1e-5, each until it
+    /// stops improving.
+    pub fn paper() -> Self {
+        let rates = vec![1e-3, 1e-4, 1e-5];
+        let usual = Self::default();
+        Self {
+            measured_regions: false,
+            frame: false,
+            cut: false,
+            untied: false,
+            shared_features: 0,
+            fitted_maps: false,
+            bodies: false,
+            normal_weight: 5.0,
+            refinement_normal_weight: 5.0,
+            batch: 8,
+            hidden: 256,
+            coarse: Schedule { rates: rates.clone(), ..usual.coarse },
+            refinement: Schedule { rates, ..usual.refinement },
+            ..Self::default()
+        }
+    }
+
     /// Every number makes sense.
     pub fn check(&self) -> Result<(), FaceLearnError> {
         let setting = |what, value, want, fine| match fine {

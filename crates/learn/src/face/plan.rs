@@ -72,7 +72,7 @@ impl Plan {
                 continue;
             }
             let vertices = poses.mesh.segments().vertices(index);
-            let mut shape = MapShape { untied: settings.untied, ..coarse_shape(vertices.len()) };
+            let mut shape = MapShape { untied: settings.untied, ..coarse_shape(vertices.len(), settings.fitted_maps) };
             let unit = offset_size(poses, &vertices, None);
             let specify = |shape: MapShape| {
                 let vertices = vertices.clone();
@@ -91,7 +91,7 @@ impl Plan {
             let (mut spec, mut layout) = specify(shape);
             // Vertices that move apart but still share pixels: a larger map has room between them.
             let crowded = |layout: &Layout| layout.glued_after * CROWDED > vertices.len();
-            while settings.cut && crowded(&layout) && shape.doublings < MOST_DOUBLINGS {
+            while settings.cut && settings.fitted_maps && crowded(&layout) && shape.doublings < MOST_DOUBLINGS {
                 shape.doublings += 1;
                 let glued_before = layout.glued_before;
                 let larger = specify(shape);
@@ -196,8 +196,8 @@ impl Plan {
         let centres = if left.is_some() { Centres::Greedy } else { Centres::Means };
         // The paper's maps of 64×64 for its regions; ours are so small that 32×32 have a pixel per vertex.
         let whole = match centres {
-            Centres::Greedy => MapShape::default(),
-            Centres::Means => MapShape::refinement(),
+            Centres::Greedy if settings.fitted_maps => MapShape::default(),
+            _ => MapShape::refinement(),
         };
         let room = whole.map_side().pow(2);
         let found = regions::find(&points, settings.most_regions, &widths, room, centres);
@@ -309,8 +309,11 @@ pub fn coarse_problem_of<'a>(
 
 /// A map of 32×32; one of 16×16 has a pixel per vertex for small segments, at a quarter of the work, and grows out of a
 /// quarter of the first image: the dense layer that gives that image is most of a small network.
-fn coarse_shape(vertices: usize) -> MapShape {
+fn coarse_shape(vertices: usize, fitted: bool) -> MapShape {
     let whole = MapShape::default();
+    if !fitted {
+        return whole;
+    }
     let small = MapShape { side: whole.side / 2, ..whole };
     if vertices <= small.map_side().pow(2) { small } else { whole }
 }

@@ -429,6 +429,30 @@ mod training {
     }
 
     #[test]
+    fn the_papers_recipe_has_its_map_sizes_weights_and_rates() {
+        let face = small_face(6, 60);
+        let poses = face.poses();
+        let settings = FaceSettings::paper();
+        settings.check().expect("its numbers make sense");
+        assert_eq!(settings.coarse.rates, [1e-3, 1e-4, 1e-5]);
+        assert_eq!(settings.refinement.rates, settings.coarse.rates);
+        let influences = Influences::new(&poses, None).expect("enough poses");
+        let plan = Plan::new(&poses, &influences, &settings).expect("something moves");
+        let (regions, _) = plan.refinement(&poses, &influences, &settings, None);
+        assert!(!plan.coarse.is_empty() && plan.bodies.is_empty());
+        for (specs, side) in [(&plan.coarse, 32), (&regions, 64)] {
+            for spec in specs {
+                let NetKind::Map { shape, .. } = &spec.kind else { panic!("{} draws a map", spec.name) };
+                assert_eq!((shape.map_side(), shape.untied, shape.shared_features), (side, false, 0));
+            }
+        }
+        // Ours has a small map for as few vertices.
+        let ours = Plan::new(&poses, &influences, &FaceSettings::default()).expect("something moves");
+        let NetKind::Map { shape, .. } = &ours.coarse[0].kind else { panic!("draws a map") };
+        assert!(shape.map_side() < 32 && shape.untied);
+    }
+
+    #[test]
     fn training_goes_on_where_it_stopped_to_the_same_numbers() {
         let face = small_face(6, 60);
         let poses = face.poses();
