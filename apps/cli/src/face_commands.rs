@@ -15,7 +15,7 @@ use understudy_jobs::face::export::export_face_onnx;
 use understudy_jobs::face::learn::SegmentKind;
 use understudy_jobs::face::learn::{Device, LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
-use understudy_jobs::twin::bench::{BenchTwinConfig, Contest};
+use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, verdict};
 use understudy_jobs::twin::export::ExportConfig;
 use understudy_jobs::{JobError, checkpoint_folder};
 
@@ -237,7 +237,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
     }
     format!(
         "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
-         {:.3} ms · rig itself {} ms\n16-bit weights {} · onnxruntime's vertices \
+         {:.3} ms\n{}\n16-bit weights {} · onnxruntime's vertices \
          differ by {} mm{training}",
         report.rig,
         thousands(report.vertices as u64),
@@ -248,7 +248,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
         table(&head, &report.threads.iter().map(row).collect::<Vec<_>>()),
         report.coarse_ms,
         report.normals_ms,
-        shown(report.rig_ms),
+        verdict(report.rig_ms, report.threads["1"].understudy_ms),
         half_weights(report.half_error_mm),
         report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
     )

@@ -6,12 +6,11 @@ use crate::interrupt::typed;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{
-    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments,
-    LearnCommand,
+    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments, LearnCommand,
 };
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
-use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin};
+use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin, verdict};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
 use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
@@ -170,7 +169,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             report.threads.iter().map(|(t, c)| row(format!("one pose, {t} thread(s)"), c)).collect();
         rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
         let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
-        let rig = report.rig_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));
+        let rig = verdict(report.rig_ms, report.threads["1"].understudy_ms);
         let half = half_weights(report.half_error_mm);
         let training = report.training.as_ref().map_or_else(String::new, |race| {
             format!(
@@ -184,7 +183,7 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             )
         });
         format!(
-            "{}: {} vertices, {} multiply-adds, {}\n{}\nrig itself {rig} · memory {:.1} GB/s, weights read at {:.0} % of it\n\
+            "{}: {} vertices, {} multiply-adds, {}\n{}\n{rig}\nmemory {:.1} GB/s, weights read at {:.0} % of it\n\
              multiply-add peak {:.0} GFLOP/s: products of matrices reach {:.0} % of it, a crowd's networks {:.0} %, \
              the whole crowd {:.0} %\n\
              16-bit weights {half} · onnxruntime's vertices differ by {} mm{training}",

@@ -91,6 +91,21 @@ pub struct BenchTwinReport {
     pub training: Option<TrainingRace>,
 }
 
+/// Whether a twin pays, in one sentence: the original's time beside the twin's, one pose on one thread.
+pub fn verdict(rig_ms: Option<f64>, twin_ms: f64) -> String {
+    match rig_ms {
+        None => "the original rig is not at hand: whether the twin is faster is not known".into(),
+        Some(rig) if rig < twin_ms => format!(
+            "the original rig is faster: {rig:.3} ms per pose, the twin takes {twin_ms:.3} ms; where the rig itself can run, a \
+             twin does not pay"
+        ),
+        Some(rig) => format!(
+            "the original rig takes {rig:.3} ms per pose, the twin {twin_ms:.3} ms: {:.1} times as fast",
+            rig / twin_ms
+        ),
+    }
+}
+
 /// The poses of a contest: random ones of the rig where it is at hand, else turned rest poses.
 struct Poses {
     bones: Vec<Affine3A>,
@@ -411,6 +426,13 @@ mod tests {
             let words: Vec<u64> = (0..count).collect();
             assert_eq!(sum_words(&words), words.iter().sum::<u64>());
         }
+    }
+
+    #[test]
+    fn a_faster_original_is_called_so() {
+        assert!(verdict(Some(0.5), 1.9).starts_with("the original rig is faster"));
+        assert!(verdict(Some(3.0), 0.3).ends_with("10.0 times as fast"));
+        assert!(verdict(None, 0.3).contains("not known"));
     }
 
     #[test]

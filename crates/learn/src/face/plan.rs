@@ -72,7 +72,8 @@ impl Plan {
                 continue;
             }
             let vertices = poses.mesh.segments().vertices(index);
-            let mut shape = MapShape { untied: settings.untied, ..coarse_shape(vertices.len(), settings.fitted_maps) };
+            let mut shape =
+                MapShape { untied: settings.untied, ..coarse_shape(vertices.len(), settings.fitted_maps) };
             let unit = offset_size(poses, &vertices, None);
             let specify = |shape: MapShape| {
                 let vertices = vertices.clone();
@@ -91,7 +92,8 @@ impl Plan {
             let (mut spec, mut layout) = specify(shape);
             // Vertices that move apart but still share pixels: a larger map has room between them.
             let crowded = |layout: &Layout| layout.glued_after * CROWDED > vertices.len();
-            while settings.cut && settings.fitted_maps && crowded(&layout) && shape.doublings < MOST_DOUBLINGS {
+            while settings.cut && settings.fitted_maps && crowded(&layout) && shape.doublings < MOST_DOUBLINGS
+            {
                 shape.doublings += 1;
                 let glued_before = layout.glued_before;
                 let larger = specify(shape);
