@@ -1,7 +1,7 @@
 //! What can be typed for face twins beyond what all twins share: `learn face`, `transfer`.
 
 use crate::arguments::parse_threads;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 
 /// Of `learn face`.
@@ -66,20 +66,6 @@ pub struct LearnFaceArguments {
     /// Threads [default: all]; the twin does not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
-    /// Where networks are trained. All but `cpu` need a program built with the cargo feature of the same name.
-    #[arg(long, value_enum, default_value = "cpu")]
-    pub device: DeviceArgument,
-}
-
-/// `--device`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DeviceArgument {
-    /// The CPU, with kernels of our own.
-    Cpu,
-    /// The CPU, with burn's tensors; slower.
-    Burn,
-    /// An NVIDIA GPU.
-    Cuda,
 }
 
 /// Of `transfer`.

@@ -1,7 +1,7 @@
 //! The commands for face twins: arguments to a job's configuration, the job's result to text or JSON. What
 //! serves all kinds of twins comes here from `twin_commands` when the file is a face.
 
-use crate::face_arguments::{DeviceArgument, LearnFaceArguments, TransferArguments};
+use crate::face_arguments::{LearnFaceArguments, TransferArguments};
 use crate::interrupt::typed;
 use crate::output::{self, bytes, count, table, thousands};
 use crate::pace::duration_text;
@@ -13,7 +13,7 @@ use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::face::eval::{EvalFaceConfig, EvalFaceReport, FaceFigures, eval_face};
 use understudy_jobs::face::export::export_face_onnx;
 use understudy_jobs::face::learn::SegmentKind;
-use understudy_jobs::face::learn::{Device, LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
+use understudy_jobs::face::learn::{LearnFaceConfig, LearnFaceReport, StageReport, learn_face};
 use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, verdict};
 use understudy_jobs::twin::export::ExportConfig;
@@ -34,11 +34,6 @@ pub fn run_learn_face(json: bool, arguments: LearnFaceArguments) -> Result<()> {
     config.minutes = arguments.minutes.or((!by_steps && !arguments.paper).then_some(MINUTES));
     config.half &= !arguments.full_precision;
     config.threads = arguments.threads.unwrap_or(config.threads);
-    config.device = match arguments.device {
-        DeviceArgument::Cpu => Device::Cpu,
-        DeviceArgument::Burn => Device::Burn,
-        DeviceArgument::Cuda => Device::Cuda,
-    };
     let settings = &mut config.settings;
     settings.seed = arguments.seed;
     settings.dense = arguments.dense;
@@ -221,7 +216,7 @@ fn bench_text(report: &BenchFaceReport) -> String {
         ]
     };
     let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
-    let mut training = report.training.as_ref().map_or_else(String::new, |race| {
+    let training = report.training.as_ref().map_or_else(String::new, |race| {
         format!(
             "\ntraining, {} networks, {} poses per step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
             race.networks,
@@ -232,9 +227,6 @@ fn bench_text(report: &BenchFaceReport) -> String {
             race.understudy_steps_s / race.torch_steps_s
         )
     });
-    for (device, steps) in &report.devices_steps_s {
-        training += &format!("\ntraining of the coarse networks on device {device}: {steps:.1} steps/s");
-    }
     format!(
         "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
          {:.3} ms\n{}\n16-bit weights {} · onnxruntime's vertices \

@@ -123,7 +123,7 @@ pub struct BenchTwinArguments {
     /// Race onnxruntime and PyTorch too, from a Python environment in this folder (made when missing).
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "target/peers")]
     pub peers: Option<PathBuf>,
-    /// Races training too: PyTorch's where --peers is given, and every device that face twins can be trained on.
+    /// Race training too, beside PyTorch.
     #[arg(long)]
     pub training: bool,
     /// Rounds of the race.

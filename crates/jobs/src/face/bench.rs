@@ -18,7 +18,7 @@ use understudy_io::write_atomic;
 use understudy_learn::Recording;
 use understudy_learn::face::coarse_problem_of;
 use understudy_learn::face::loss::cross_of;
-use understudy_learn::face::train::{Device, Train};
+use understudy_learn::face::trainer::Trainer;
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
@@ -33,8 +33,6 @@ const POSES: usize = 48;
 const BATCH: usize = 8;
 /// Training steps a round.
 const STEPS: usize = 4;
-/// The same on a GPU, which is behind its caller until it is waited for.
-const GPU_STEPS: usize = 100;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,8 +61,6 @@ pub struct BenchFaceReport {
     pub onnx_error_mm: Option<f64>,
     /// Training of the coarse networks beside PyTorch.
     pub training: Option<TrainingRace>,
-    /// Training of the coarse networks on every device that this program knows and finds: steps a second.
-    pub devices_steps_s: BTreeMap<String, f64>,
 }
 
 /// Times a face twin.
@@ -157,10 +153,7 @@ fn measure(
     let threads = threads::available();
     let nets = twin.parts().nets;
     let stage = |stage: Stage| nets.iter().filter(|net| net.stage == stage).count();
-    let mut trainers = match config.training {
-        true => trainers(twin, &face_poses, threads)?,
-        false => Vec::new(),
-    };
+    let mut own = config.training.then(|| Contestant::new(twin, &face_poses, threads)).transpose()?;
     watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
     for round in 0..config.rounds {
         for (slot, player) in players.iter_mut().enumerate() {
@@ -185,7 +178,7 @@ fn measure(
                 torch_steps.push(steps_of(&peers.ask(&request)?, stage(Stage::Coarse))?);
             }
         }
-        for contestant in &mut trainers {
+        if let Some(contestant) = &mut own {
             contestant.run(round);
         }
         watch.event(Event::Step { done: round as u64 + 1 });
@@ -211,8 +204,6 @@ fn measure(
         }
     };
     let one = contest(1);
-    let paces = trainers.into_iter().map(|own| (own.device.name().to_owned(), median(own.steps_s)));
-    let devices_steps_s: BTreeMap<String, f64> = paces.collect();
     Ok(BenchFaceReport {
         rig: twin.header().rig.clone(),
         vertices: count,
@@ -225,16 +216,13 @@ fn measure(
         rig_ms,
         half_error_mm: twin.header().training.half_error_mm,
         onnx_error_mm,
-        training: devices_steps_s.get(Device::Cpu.name()).filter(|_| !torch_steps.is_empty()).map(|own| {
-            TrainingRace {
-                understudy_steps_s: *own,
-                torch_steps_s: median(torch_steps.clone()),
-                batch: BATCH,
-                threads,
-                networks: stage(Stage::Coarse),
-            }
+        training: own.filter(|_| !torch_steps.is_empty()).map(|own| TrainingRace {
+            understudy_steps_s: median(own.steps_s),
+            torch_steps_s: median(torch_steps),
+            batch: BATCH,
+            threads,
+            networks: stage(Stage::Coarse),
         }),
-        devices_steps_s,
     })
 }
 
@@ -247,33 +235,23 @@ fn steps_of(answer: &serde_json::Value, networks: usize) -> Result<f64, JobError
     answer["steps_s"].as_f64().ok_or_else(|| JobError::Machine(format!("peers answered {answer}")))
 }
 
-/// One device in the race of training.
+/// Our side in the race of training.
 struct Contestant<'a> {
-    device: Device,
-    trainer: Box<dyn Train + 'a>,
-    steps: usize,
+    trainer: Trainer<'a>,
     steps_s: Vec<f64>,
 }
 
-/// The coarse networks on every device that is there.
-fn trainers<'a>(
-    twin: &FaceTwin,
-    poses: &'a Recording,
-    threads: usize,
-) -> Result<Vec<Contestant<'a>>, JobError> {
-    let hidden = twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
-    let there = Device::built_in().iter().copied().filter(|device| device.check().is_ok());
-    let contestant = |device: Device| {
+impl<'a> Contestant<'a> {
+    /// The coarse networks.
+    fn new(twin: &FaceTwin, poses: &'a Recording, threads: usize) -> Result<Self, JobError> {
+        let hidden =
+            twin.parts().nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
         let (problem, specs) = coarse_problem_of(&twin.parts(), poses, 5.0);
-        let trainer = device.trainer(problem, specs, hidden, BATCH, 1, threads);
+        let trainer = Trainer::new(problem, specs, hidden, BATCH, 1, threads);
         let trainer = trainer.map_err(|error| JobError::Machine(error.to_string()))?;
-        let steps = if device == Device::Cuda { GPU_STEPS } else { STEPS };
-        Ok(Contestant { device, trainer, steps, steps_s: Vec::new() })
-    };
-    there.map(contestant).collect()
-}
+        Ok(Self { trainer, steps_s: Vec::new() })
+    }
 
-impl Contestant<'_> {
     /// Steps a second in one round, the first step aside.
     fn run(&mut self, round: usize) {
         let step = |number: usize| {
@@ -281,13 +259,11 @@ impl Contestant<'_> {
             let batch: Vec<usize> = (first..first + BATCH).collect();
             self.trainer.step(&batch, number + 1, 1e-4);
         };
-        let before = round * (self.steps + 1);
+        let before = round * (STEPS + 1);
         step(before);
-        self.trainer.settle();
         let start = Instant::now();
-        (1..=self.steps).for_each(|index| step(before + index));
-        self.trainer.settle();
-        self.steps_s.push(self.steps as f64 / start.elapsed().as_secs_f64());
+        (1..=STEPS).for_each(|index| step(before + index));
+        self.steps_s.push(STEPS as f64 / start.elapsed().as_secs_f64());
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_io::tensors::{TensorWriter, Tensors};
 use understudy_io::{Dim, ReadError, read_bytes};
-use understudy_learn::face::train::Train;
+use understudy_learn::face::trainer::Trainer;
 use understudy_learn::face::{Progress, Schedule};
 
 /// The folder of checkpoints of one training run.
@@ -49,7 +49,7 @@ impl Checkpoints {
     pub fn save(
         &self,
         stage: &str,
-        trainer: &dyn Train,
+        trainer: &Trainer<'_>,
         progress: &Progress,
         schedule: &Schedule,
         clock: Option<Clock>,
@@ -69,7 +69,7 @@ impl Checkpoints {
     }
 
     /// Takes a stage's state over; `None` where there is none, or another run's.
-    pub fn load(&self, stage: &str, trainer: &dyn Train) -> Result<Option<Standing>, JobError> {
+    pub fn load(&self, stage: &str, trainer: &Trainer<'_>) -> Result<Option<Standing>, JobError> {
         let path = self.path(stage);
         if !path.exists() {
             return Ok(None);

@@ -16,8 +16,7 @@ use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
 use understudy_learn::face::schedule::{self, End, Next};
-use understudy_learn::face::train::{NetState, Train};
-use understudy_learn::face::trainer::{Problem, Trainer};
+use understudy_learn::face::trainer::{NetState, Problem, Trainer};
 use understudy_learn::face::{
     FaceLearnError, FaceSettings, Plan, Progress, Schedule, Truth, check, frame, half_error, motion, normals,
     segments,
@@ -29,7 +28,6 @@ use understudy_runtime::{Precision, Training, Twin, TwinError};
 
 pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
 pub use understudy_learn::face::segments::SegmentKind;
-pub use understudy_learn::face::train::Device;
 
 /// What to learn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,8 +48,6 @@ pub struct LearnFaceConfig {
     pub half: bool,
     /// Threads; the twin does not depend on it.
     pub threads: usize,
-    /// Where networks are trained; the head's motion is always learned on the CPU.
-    pub device: Device,
     /// Sizes and training.
     pub settings: FaceSettings,
 }
@@ -66,7 +62,6 @@ impl Default for LearnFaceConfig {
             minutes: None,
             half: true,
             threads: threads::available(),
-            device: Device::default(),
             settings: FaceSettings::default(),
         }
     }
@@ -100,7 +95,6 @@ pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFa
     if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
         return Err(JobError::setting("minutes", format!("{minutes} minutes; more than 0 is wanted")));
     }
-    config.device.check().map_err(|error| JobError::setting("learn face", error))?;
     if config.from.is_some() && (config.settings.dense || !config.settings.refine) {
         return Err(JobError::setting(
             "from",
@@ -133,7 +127,6 @@ impl Run<'_> {
             FaceLearnError::Stopped => JobError::Stopped,
             FaceLearnError::Threads { problem } => JobError::Machine(problem),
             diverged @ FaceLearnError::Diverged { .. } => JobError::setting("--rate", diverged),
-            device @ FaceLearnError::Device { .. } => JobError::setting("learn face", device),
             other => JobError::unusable(&self.config.data, other),
         }
     }
@@ -178,7 +171,6 @@ impl Run<'_> {
             false => None,
         };
         let details = serde_json::json!({
-            "device": self.config.device,
             "settings": settings,
             "segments": plan.segments,
             "frame": frame_report,
@@ -334,9 +326,9 @@ impl Run<'_> {
     fn as_kept<'p>(
         &self,
         plan: &Plan,
-        trainer: Box<dyn Train + 'p>,
+        trainer: Trainer<'p>,
         states: &[NetState],
-    ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
+    ) -> Result<(Trainer<'p>, StageReport), JobError> {
         if !trainer.set_state(states) {
             let problem = "they have other widths than these settings give".into();
             return Err(self.unkept(FaceLearnError::Kept { problem }));
@@ -451,10 +443,9 @@ impl Run<'_> {
         problem: Problem<'p>,
         specs: Vec<NetSpec>,
         seed: u64,
-    ) -> Result<Box<dyn Train + 'p>, JobError> {
-        let (settings, device) = (&self.config.settings, self.config.device);
-        device
-            .trainer(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
+    ) -> Result<Trainer<'p>, JobError> {
+        let settings = &self.config.settings;
+        Trainer::new(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
             .map_err(|error| self.error(error))
     }
 
@@ -473,7 +464,7 @@ impl Run<'_> {
             .unwrap_or(Err(FaceLearnError::NoFeatures))
             .map_err(|error| self.error(error))?;
         let schedule = &settings.normal_channels;
-        let (trainer, report) = self.stage("normals", plan, Box::new(trainer), schedule, 1.0, checkpoints)?;
+        let (trainer, report) = self.stage("normals", plan, trainer, schedule, 1.0, checkpoints)?;
         normals::join(nets, &trainer.parts());
         Ok(report)
     }
@@ -494,18 +485,18 @@ impl Run<'_> {
         &self,
         name: &str,
         plan: &Plan,
-        trainer: Box<dyn Train + 'p>,
+        trainer: Trainer<'p>,
         schedule: &Schedule,
         share: f64,
         checkpoints: &Checkpoints,
-    ) -> Result<(Box<dyn Train + 'p>, StageReport), JobError> {
+    ) -> Result<(Trainer<'p>, StageReport), JobError> {
         let settings = &self.config.settings;
         let seed = if name == "coarse" { settings.seed } else { settings.later_seed() };
         let networks = trainer.network_count();
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
         let mut end = None;
-        if let Some(Standing { progress: kept, schedule: own, clock }) = checkpoints.load(name, &*trainer)? {
+        if let Some(Standing { progress: kept, schedule: own, clock }) = checkpoints.load(name, &trainer)? {
             let message = format!("{name} networks go on after step {}", kept.steps);
             self.watch.event(Event::Note { message: &message });
             (progress, schedule) = (kept, own);
@@ -515,7 +506,7 @@ impl Run<'_> {
                 end = Some(clock.end);
             }
         } else if let Some(limit) = self.limit() {
-            let pace = schedule::pace(&*trainer, &plan.balance, settings, limit);
+            let pace = schedule::pace(&trainer, &plan.balance, settings, limit);
             // What came before may have used up most of it: something must be learned all the same.
             let left = (TRAINING_SHARE * limit - self.elapsed()).max(0.1 * limit);
             let steps = (pace * left * share).max(1.0);
@@ -538,7 +529,7 @@ impl Run<'_> {
             None => schedule.caps[..progress.rate].iter().sum::<usize>() + progress.steps_at_rate,
         };
         let outcome = schedule::run(
-            &*trainer,
+            &trainer,
             &plan.balance,
             &plan.validation,
             &schedule,
@@ -568,7 +559,7 @@ impl Run<'_> {
                     }
                     if save {
                         saved = Instant::now();
-                        failed = checkpoints.save(name, &*trainer, progress, &schedule, clock(end)).err();
+                        failed = checkpoints.save(name, &trainer, progress, &schedule, clock(end)).err();
                     }
                 }
                 if failed.is_some() || self.watch.should_stop() {
@@ -588,11 +579,11 @@ impl Run<'_> {
             return Err(error);
         }
         if outcome == Err(FaceLearnError::Stopped) {
-            checkpoints.save(name, &*trainer, &progress, &schedule, clock(end))?;
+            checkpoints.save(name, &trainer, &progress, &schedule, clock(end))?;
         }
         outcome.map_err(|error| self.error(error))?;
         self.watch.event(Event::Finished);
-        checkpoints.save(name, &*trainer, &progress, &schedule, clock(end))?;
+        checkpoints.save(name, &trainer, &progress, &schedule, clock(end))?;
         let steps = (progress.steps - first) as f64;
         let report = StageReport {
             networks,

@@ -30,7 +30,7 @@ pub struct BenchTwinConfig {
     pub rounds: usize,
     /// Runs onnxruntime and PyTorch too, from an environment that is made where `peers` says.
     pub peers: Option<PathBuf>,
-    /// Races training too: PyTorch's, which needs `peers`, and for face twins every device.
+    /// Races training too: PyTorch's, which needs `peers`.
     pub training: bool,
 }
 

@@ -3,12 +3,9 @@
 //! The way: [`Recording`] in memory → [`frame`] takes the head's motion away → [`Plan::new`] decides what
 //! is rigid, what every network sees and where its vertices look → [`trainer::Trainer`] trains all coarse
 //! networks together → [`regions`] finds where maps are too coarse → refinement networks learn what is
-//! left → [`Plan::finish`] makes the parts of a twin. Training runs on the CPU with kernels of our own, or
-//! elsewhere: [`train::Device`] chooses.
+//! left → [`Plan::finish`] makes the parts of a twin.
 
 pub mod balance;
-#[cfg(feature = "burn")]
-pub mod burn;
 mod components;
 pub mod coordinates;
 pub mod frame;
@@ -27,7 +24,6 @@ mod rows;
 pub mod schedule;
 pub mod segments;
 mod start;
-pub mod train;
 pub mod trainer;
 pub mod transfer;
 mod update;
@@ -89,14 +85,6 @@ pub enum FaceLearnError {
     /// The machine gave no threads.
     #[error("no threads: {problem}")]
     Threads {
-        /// Why.
-        problem: String,
-    },
-    /// Nothing can be trained there.
-    #[error("device '{device}': {problem}")]
-    Device {
-        /// Which.
-        device: &'static str,
         /// Why.
         problem: String,
     },

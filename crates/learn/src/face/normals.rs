@@ -107,7 +107,6 @@ mod tests {
     use super::super::balance::Balance;
     use super::super::inputs::Influences;
     use super::super::tests::small_face;
-    use super::super::train::Train;
     use super::super::trainer::Trainer;
     use super::super::{FaceSettings, Plan, Progress, Schedule, schedule};
     use super::*;

@@ -9,7 +9,7 @@ use super::net::{NetKind, NetSpec};
 use super::pixels::own_pixels;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
-use super::train::NetState;
+use super::trainer::NetState;
 use super::trainer::Problem;
 use super::{FaceLearnError, FaceSettings, Recording};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};

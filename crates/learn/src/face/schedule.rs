@@ -2,7 +2,7 @@
 //! is reached, then the best parameters go on to the next. Start at [`run`].
 
 use super::balance::Balance;
-use super::train::Train;
+use super::trainer::Trainer;
 use super::{FaceLearnError, FaceSettings};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -132,7 +132,7 @@ impl From<bool> for Next {
 
 /// Trains to the end of the schedule. `watch(progress, loss)` is called after every step and says how to go on.
 pub fn run<N: Into<Next>>(
-    trainer: &dyn Train,
+    trainer: &Trainer<'_>,
     balance: &Balance,
     validation: &[usize],
     schedule: &Schedule,
@@ -185,7 +185,7 @@ pub fn run<N: Into<Next>>(
 }
 
 /// Measures the validation poses, and keeps the parameters where they are the best so far.
-fn look(trainer: &dyn Train, validation: &[usize], schedule: &Schedule, progress: &mut Progress) {
+fn look(trainer: &Trainer<'_>, validation: &[usize], schedule: &Schedule, progress: &mut Progress) {
     let loss = trainer.measure(validation).total() as f32;
     if loss < progress.best {
         progress.best = loss;
@@ -199,7 +199,7 @@ fn look(trainer: &dyn Train, validation: &[usize], schedule: &Schedule, progress
 }
 
 /// Steps per second, measured on steps that are taken back: for a hundredth of the limit, seconds, or on forty steps.
-pub fn pace(trainer: &dyn Train, balance: &Balance, settings: &FaceSettings, limit: f64) -> f64 {
+pub fn pace(trainer: &Trainer<'_>, balance: &Balance, settings: &FaceSettings, limit: f64) -> f64 {
     let state = trainer.state();
     let mut batch = vec![0; settings.batch];
     let mut run = |most: usize, seconds: f64| {
@@ -210,7 +210,6 @@ pub fn pace(trainer: &dyn Train, balance: &Balance, settings: &FaceSettings, lim
             trainer.step(&batch, steps + 1, 1e-4);
             steps += 1;
         }
-        trainer.settle();
         steps as f64 / start.elapsed().as_secs_f64()
     };
     run(5, 0.002 * limit);

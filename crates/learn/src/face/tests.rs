@@ -112,7 +112,6 @@ mod training {
     //! Derivatives, threads and a small twin from end to end.
 
     use super::super::net::{NetKind, NetSpec};
-    use super::super::train::Train;
     use super::super::trainer::Trainer;
     use super::super::{frame, inputs::Influences, schedule};
     use super::*;

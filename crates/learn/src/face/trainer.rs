@@ -1,13 +1,12 @@
 //! All networks of a stage trained together, since the loss looks across the borders of segments. A step
 //! is three rounds of tasks on a few threads: dense layers a network, then all that one pose needs a pose,
 //! then the step per network. Every sum has a fixed order, so that the number of threads leaves no trace.
-//! Start at [`Trainer`]; what it can do is [`Train`].
+//! Start at [`Trainer`].
 
 use super::loss::{Cost, Loss};
 use super::net::{NetHarvest, NetSpec, PoseTape, TrainNet};
 use super::parameters::ParameterLayout;
 use super::start::first_parameters;
-use super::train::{NetState, Train};
 use super::update::Step;
 use super::{FaceLearnError, Recording};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -15,6 +14,9 @@ use understudy_core::{Vec3, Vec3A};
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::face::NetParts;
 use understudy_runtime::workers::Workers;
+
+/// What training goes on from, per network: parameters, both moments of their gradient, the best parameters.
+pub type NetState = [Vec<f32>; 4];
 
 /// What is to be learned.
 pub struct Problem<'a> {
@@ -225,10 +227,12 @@ impl<'a> Trainer<'a> {
         }
         Cost { position: sum.position / count as f64, normal: sum.normal / count as f64 }
     }
-}
 
-impl Train for Trainer<'_> {
-    fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
+    /// One step down on a batch of poses; gives the mean cost before it. `number` counts from 1.
+    ///
+    /// # Panics
+    /// When there are more poses than a batch, or none.
+    pub fn step(&self, poses: &[usize], number: usize, rate: f32) -> Cost {
         assert!(!poses.is_empty() && poses.len() <= self.batch, "a batch of poses");
         self.work(poses, Then::Learn);
         let count = poses.len();
@@ -242,7 +246,8 @@ impl Train for Trainer<'_> {
         self.cost(count)
     }
 
-    fn measure(&self, poses: &[usize]) -> Cost {
+    /// The mean cost of some poses, nothing learned.
+    pub fn measure(&self, poses: &[usize]) -> Cost {
         let mut sum = Cost::default();
         for batch in poses.chunks(self.batch) {
             self.work(batch, Then::Measure);
@@ -256,7 +261,8 @@ impl Train for Trainer<'_> {
         Cost { position: sum.position / count, normal: sum.normal / count }
     }
 
-    fn predict_poses(
+    /// Where the networks put some of the problem's vertices in some poses, one row per pose.
+    pub fn predict_poses(
         &self,
         poses: &[usize],
         wanted: &[u32],
@@ -275,7 +281,48 @@ impl Train for Trainer<'_> {
         Ok(out)
     }
 
-    fn keep(&self) {
+    /// The same in every pose: the base of the networks that refine them.
+    pub fn predict(
+        &self,
+        wanted: &[u32],
+        watch: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Vec<Vec3>, FaceLearnError> {
+        let all: Vec<usize> = (0..self.problem().poses.len()).collect();
+        self.predict_poses(&all, wanted, watch)
+    }
+
+    /// What the networks leave of every vertex of the mesh in some poses: its share of the loss, on average.
+    pub fn left(&self, poses: &[usize]) -> Result<Vec<f64>, FaceLearnError> {
+        let problem = self.problem();
+        let members = &problem.members;
+        let all: Vec<u32> = (0..members.len() as u32).collect();
+        let predicted = self.predict_poses(poses, &all, &mut |_| true)?;
+        let mut sums = vec![0.0; members.len()];
+        for (pose, now) in poses.iter().zip(predicted.chunks_exact(members.len().max(1))) {
+            let vertices = problem.poses.vertices_of(*pose);
+            let truth: Vec<Vec3A> = members.iter().map(|v| vertices[*v as usize].into()).collect();
+            let now: Vec<Vec3A> = now.iter().map(|v| (*v).into()).collect();
+            problem.loss.blame(&truth, &now, &mut sums);
+        }
+        let mut out = vec![0.0; problem.poses.mesh.vertex_count()];
+        for (vertex, sum) in members.iter().zip(sums) {
+            out[*vertex as usize] = sum / poses.len().max(1) as f64;
+        }
+        Ok(out)
+    }
+
+    /// Numbers of some vertices of the mesh among those of the problem.
+    ///
+    /// # Panics
+    /// When one is not among them.
+    pub fn locals(&self, vertices: &[u32]) -> Vec<u32> {
+        let members = &self.problem().members;
+        let place = |v: &u32| members.binary_search(v).expect("a vertex of the problem") as u32;
+        vertices.iter().map(place).collect()
+    }
+
+    /// Marks the current parameters as the best.
+    pub fn keep(&self) {
         for net in &self.nets {
             let mut net = write(net);
             let net = &mut *net;
@@ -283,7 +330,8 @@ impl Train for Trainer<'_> {
         }
     }
 
-    fn restore_best(&self) {
+    /// Goes back to the best parameters.
+    pub fn restore_best(&self) {
         for net in &self.nets {
             let mut net = write(net);
             let net = &mut *net;
@@ -291,7 +339,8 @@ impl Train for Trainer<'_> {
         }
     }
 
-    fn state(&self) -> Vec<NetState> {
+    /// Everything that training goes on from.
+    pub fn state(&self) -> Vec<NetState> {
         let one = |net: &RwLock<TrainNet>| {
             let net = read(net);
             let moments = &net.moments;
@@ -300,7 +349,8 @@ impl Train for Trainer<'_> {
         self.nets.iter().map(one).collect()
     }
 
-    fn set_state(&self, state: &[NetState]) -> bool {
+    /// Takes a state over; `false` where it is not of these networks.
+    pub fn set_state(&self, state: &[NetState]) -> bool {
         let fits = |(net, arrays): (&RwLock<TrainNet>, &NetState)| {
             let count = read(net).parameters.len();
             arrays.iter().all(|array| array.len() == count && array.iter().all(|n| n.is_finite()))
@@ -318,19 +368,23 @@ impl Train for Trainer<'_> {
         true
     }
 
-    fn parts(&self) -> Vec<NetParts> {
+    /// The networks for a twin.
+    pub fn parts(&self) -> Vec<NetParts> {
         self.nets.iter().map(|net| read(net).parts()).collect()
     }
 
-    fn problem(&self) -> &Problem<'_> {
+    /// What is learned.
+    pub fn problem(&self) -> &Problem<'_> {
         &self.problem
     }
 
-    fn network_count(&self) -> usize {
+    /// Networks that are trained together.
+    pub fn network_count(&self) -> usize {
         self.nets.len()
     }
 
-    fn multiply_adds(&self) -> usize {
+    /// Multiply-adds of one pose through all networks.
+    pub fn multiply_adds(&self) -> usize {
         self.nets.iter().map(|net| read(net).work()).sum()
     }
 }

@@ -360,7 +360,6 @@ mod tests {
     use super::super::net::NetKind;
     use super::super::segments::learn_bodies;
     use super::super::tests::small_face;
-    use super::super::train::Train;
     use super::super::trainer::Trainer;
     use super::super::{FaceSettings, Plan, inputs::Influences};
     use super::*;
