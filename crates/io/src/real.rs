@@ -1,6 +1,6 @@
 //! Real characters from public data sets as core types: the MakeHuman base body and the ICT face.
 //! The files are plain `.npz` archives that are not part of this project; a loader here knows one
-//! layout each, its unit and its order. Film rigs are built on these in `understudy-rigs`.
+//! layout each, its unit and its order. Film rigs are built on these in `understudy-characters`.
 
 mod human;
 mod ict;

@@ -92,7 +92,7 @@ fn the_file_plays_the_fitted_skin() {
     assert!(asset.warnings.is_empty(), "{:?}", asset.warnings);
     assert!(asset.skin.max_influences() <= 4);
     let skin = baseline(folder);
-    let rook = understudy_rigs::rook::build().expect("rook builds");
+    let rook = understudy_characters::rook::build().expect("rook builds");
     assert_eq!(asset.mesh.faces().len(), rook.mesh().faces().len());
     let mut blended = vec![Vec3::ZERO; rook.mesh().vertex_count()];
     assert!(furthest(&asset.rest_vertices(), rook.mesh().positions()) < TOLERANCE_CM);

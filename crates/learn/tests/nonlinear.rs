@@ -4,10 +4,11 @@
 #![allow(clippy::print_stdout)]
 
 use rayon::prelude::*;
+use understudy_characters::{mira, rook};
 use understudy_core::{Affine3A, Controls, Random, Vec3};
 use understudy_learn::baselines::regression::regression_residual;
 use understudy_learn::skinning::{fit_skinning, skinning_error};
-use understudy_rigs::{Rig, RigPose, mira, rook};
+use understudy_rigs::{Rig, RigPose};
 
 /// Random poses: truncated Gaussian, one stream a pose. Training and test poses differ in their index.
 fn poses(rig: &dyn Rig, range: std::ops::Range<u64>) -> Vec<(Controls, RigPose)> {

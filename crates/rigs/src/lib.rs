@@ -2,16 +2,13 @@
 //!
 //! Start at [`Rig`], the black box that everything else watches, and at [`StackRig`], the rig that we
 //! build ourselves: joint controls → [`constraints`] → forward kinematics → a stack of [`deformers`].
-//! [`modeling`] makes meshes in code.
+//! [`sampling`] poses a rig at random, [`probe`] finds which inputs move which vertices. The characters
+//! themselves live in `understudy-characters`.
 
 pub mod constraints;
 pub mod deformers;
-pub mod film;
-pub mod mira;
-pub mod modeling;
 pub mod probe;
 mod rig;
-pub mod rook;
 pub mod sampling;
 mod stack;
 

@@ -4,7 +4,7 @@
 use super::{OpenRig, Origin, report};
 use crate::{JobError, Watch};
 use std::path::{Path, PathBuf};
-use understudy_rigs::film::{self, FaceHints};
+use understudy_characters::film::{self, FaceHints};
 
 /// Names the folder of real meshes.
 const VARIABLE: &str = "UNDERSTUDY_DATA";

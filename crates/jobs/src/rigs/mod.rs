@@ -70,11 +70,11 @@ pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     let failed = JobError::rig(name);
     match name {
         "rook" => {
-            let rig = Box::new(understudy_rigs::rook::build().map_err(failed)?);
+            let rig = Box::new(understudy_characters::rook::build().map_err(failed)?);
             return Ok(OpenRig { rig, origin: Origin::Embedded });
         }
         "mira" => {
-            let rig = Box::new(understudy_rigs::mira::build().map_err(failed)?);
+            let rig = Box::new(understudy_characters::mira::build().map_err(failed)?);
             return Ok(OpenRig { rig, origin: Origin::Embedded });
         }
         "human" | "ict" => return data::open_real(name, watch),
