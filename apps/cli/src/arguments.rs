@@ -1,9 +1,9 @@
 //! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
 //! in `commands`.
 
-use crate::face_arguments::TransferArguments;
 use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
-use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, LearnCommand};
+use crate::learn_arguments::LearnCommand;
+use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

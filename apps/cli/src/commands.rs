@@ -4,13 +4,12 @@ use crate::arguments::{
     Arguments, BenchArguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments,
     SampleArguments, SampleMethod,
 };
-use crate::face_commands::run_transfer;
 use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::invert_commands::{run_bench_inverse, run_invert};
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
-use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn};
+use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
 use anyhow::Result;
 use clap::CommandFactory as _;
 use understudy_jobs::bench_sampling::{BenchConfig, bench_sampling};
@@ -207,21 +206,14 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
     let report = watched_keeping("what is finished is", &config.output, |progress| demo(&config, progress))?;
     output::print(json, &report, |report| {
         let mut lines = Vec::new();
-        for (set, methods) in &report.eval.sets {
-            if let (Some(twin), Some(skin)) = (methods.get("twin"), methods.get("lbs4")) {
-                let times = skin.mean_cm / twin.mean_cm;
-                lines.push(format!(
-                    "{set}: twin {:.3} cm, fitted skinning {:.3} cm ({times:.1} times as far)",
-                    twin.mean_cm, skin.mean_cm
-                ));
+        for eval in [&report.eval, &report.face_eval] {
+            for (set, methods) in &eval.sets {
+                let figures = eval.order.iter().map(|name| {
+                    let m = &methods[name];
+                    format!("{name} {:.2} mm and {:.1}°", m.mean_mm, m.normal_deg)
+                });
+                lines.push(format!("{set}: {}", figures.collect::<Vec<_>>().join(", ")));
             }
-        }
-        for (set, methods) in &report.face_eval.sets {
-            let figures = report.face_eval.order.iter().map(|name| {
-                let m = &methods[name];
-                format!("{name} {:.2} mm and {:.1}°", m.mean_mm, m.normal_deg)
-            });
-            lines.push(format!("{set}: {}", figures.collect::<Vec<_>>().join(", ")));
         }
         lines.push(format!("done in {:.0} s; open {}", report.seconds, report.report.display()));
         lines.join("\n")

@@ -1,89 +1,70 @@
-//! The commands for twins: arguments to a job's configuration, the job's result to text or JSON.
+//! The commands for twins of any kind: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::decompose_commands::run_learn_lbs;
-use crate::face_commands::{run_bench_face, run_eval_face, run_export_face, run_learn_face};
 use crate::interrupt::typed;
+use crate::learn_arguments::LearnCommand;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
+use crate::pace::duration_text;
 use crate::progress::{watched, watched_keeping};
-use crate::twin_arguments::{
-    BaseArgument, BenchTwinArguments, EvalArguments, ExportArguments, LearnBodyArguments, LearnCommand,
-};
+use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
+use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
 use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin, verdict};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
-use understudy_jobs::twin::export::{ExportConfig, ExportReport, check_outputs, export_onnx};
-use understudy_jobs::twin::export_glb::{ExportGlbConfig, ExportGlbReport, export_glb};
-use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
+use understudy_jobs::twin::export::{ExportConfig, ExportReport, OnnxReport, export};
+use understudy_jobs::twin::export_glb::{ExportGlbReport, GlbSettings};
+use understudy_jobs::twin::face::transfer::{TransferConfig, transfer_face};
+use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
 use understudy_jobs::twin::{Distances, Twin, open_twin};
 
 /// `learn`.
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
-    match command {
-        LearnCommand::Body(arguments) => run_learn_body(json, arguments),
-        LearnCommand::Face(arguments) => run_learn_face(json, arguments),
-        LearnCommand::Lbs(arguments) => run_learn_lbs(json, arguments),
-    }
+    let (learning, shared) = match command {
+        LearnCommand::Body(arguments) => (arguments.learning(), arguments.shared),
+        LearnCommand::Face(arguments) => (arguments.learning(), arguments.shared),
+        LearnCommand::Lbs(arguments) => return run_learn_lbs(json, arguments),
+    };
+    let mut config = LearnConfig::new(shared.data, shared.output, learning);
+    config.rig = shared.rig;
+    config.half = !(shared.full_precision || shared.paper);
+    config.threads = shared.threads.unwrap_or(config.threads);
+    let parts = checkpoint_folder(&config.output);
+    let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
+    output::print(json, &report, learn_text)
 }
 
-fn run_learn_body(json: bool, arguments: LearnBodyArguments) -> Result<()> {
-    let mut config = if arguments.paper { LearnBodyConfig::paper() } else { LearnBodyConfig::default() };
-    config.data = arguments.data;
-    config.output = arguments.output;
-    if !arguments.paper {
-        config.base = match arguments.base {
-            BaseArgument::Rigid => Base::Rigid,
-            BaseArgument::Lbs2 => Base::Lbs2,
-            BaseArgument::Lbs4 => Base::Lbs4,
-            BaseArgument::Lbs8 => Base::Lbs8,
-        };
-    }
-    config.rig = arguments.rig;
-    config.target_mm = arguments.target_mm;
-    config.half &= !arguments.full_precision;
-    config.threads = arguments.threads.unwrap_or(config.threads);
-    let train = &mut config.settings.train;
-    train.seed = arguments.seed;
-    train.epochs = arguments.epochs.unwrap_or(train.epochs);
-    train.batch = arguments.batch.unwrap_or(train.batch);
-    train.rate = arguments.rate.unwrap_or(train.rate);
-    let parts = checkpoint_folder(&config.output);
-    let report =
-        watched_keeping("networks that are trained are", &parts, |progress| learn_body(&config, progress))?;
-    output::print(json, &report, |report| {
-        let held = &report.held_back;
-        format!(
-            "{}: a twin of {} from {} poses\n{} ({} taken over), {} · {:.0} s\n\
-             on {} held back: {:.3} mm on average, {:.2} mm at most (its skinning alone: {:.3} mm)",
-            report.output.display(),
-            report.rig,
-            thousands(report.poses as u64),
-            count(report.groups, "network"),
-            report.resumed,
-            bytes(report.bytes as u64),
-            report.seconds,
-            count(held.poses, "pose"),
-            held.mean_mm,
-            held.max_mm,
-            held.base_mean_mm
-        )
-    })
+fn learn_text(report: &LearnReport) -> String {
+    let mut lines = vec![format!(
+        "{}: a {} twin of {} from {} poses, {} · {}",
+        report.output.display(),
+        report.kind,
+        report.rig,
+        thousands(report.poses as u64),
+        bytes(report.bytes as u64),
+        duration_text(report.seconds)
+    )];
+    lines.extend(report.details.lines());
+    let held = &report.held_back;
+    lines.push(format!(
+        "on {} held back: {:.3} mm on average, {:.2} mm at most ({}: {:.3} mm)",
+        count(held.poses, "pose"),
+        held.mean_mm,
+        held.max_mm,
+        report.base,
+        held.base_mean_mm
+    ));
+    lines.join("\n")
 }
 
 /// `eval`.
 pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
-    match open_twin(&arguments.twin)? {
-        Twin::Face(_) => return run_eval_face(json, arguments),
-        Twin::Body(_) => {}
-    }
-    refuse_unused(&[(
-        "--against",
-        !arguments.against.is_empty(),
-        "only face twins are compared with others",
-    )])?;
     let mut config = EvalConfig {
         twin: arguments.twin,
         test: arguments.test,
+        rig: arguments.rig,
+        clips: arguments.clips,
+        against: arguments.against,
         train: arguments.train,
         baselines: arguments.baselines,
         report: arguments.report,
@@ -97,22 +78,26 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
 }
 
 fn eval_text(report: &EvalReport) -> String {
-    let head = ["method", "mean cm", "95 % cm", "max cm", "EE", "ms", "MB"];
-    let row = |name: &str, m: &MethodFigures| {
-        vec![
-            name.to_owned(),
-            format!("{:.4}", m.mean_cm),
-            format!("{:.4}", m.p95_cm),
-            format!("{:.2}", m.max_cm),
-            format!("{:.1}", m.ee),
+    let with_bones = report.methods.values().any(|m| m.ee.is_some());
+    let mut head = vec!["method", "mean mm", "95 % mm", "max mm", "normals deg", "ms", "MB"];
+    head.extend(with_bones.then_some("EE"));
+    let row = |name: &String, m: &MethodFigures| {
+        let mut row = vec![
+            name.clone(),
+            format!("{:.3}", m.mean_mm),
+            format!("{:.3}", m.p95_mm),
+            format!("{:.2}", m.max_mm),
+            format!("{:.2}", m.normal_deg),
             format!("{:.3}", m.ms),
             format!("{:.2}", m.bytes as f64 / 1e6),
-        ]
+        ];
+        row.extend(m.ee.map(|ee| format!("{ee:.1}")));
+        row
     };
     let mut text = String::new();
-    for (set, methods) in &report.sets {
-        let rows: Vec<Vec<String>> =
-            report.order.iter().filter_map(|n| methods.get(n).map(|m| row(n, m))).collect();
+    let all = (report.sets.len() > 1).then_some(("all poses", &report.methods));
+    for (set, methods) in report.sets.iter().map(|(set, m)| (set.as_str(), m)).chain(all) {
+        let rows: Vec<Vec<String>> = report.order.iter().map(|name| row(name, &methods[name])).collect();
         text += &format!("{set}\n{}\n\n", table(&head, &rows));
     }
     if let Some(all) = report.training_poses.filter(|_| !report.fits.is_empty()) {
@@ -124,22 +109,20 @@ fn eval_text(report: &EvalReport) -> String {
         let fits: Vec<String> = report.order.iter().filter_map(fit).collect();
         text += &format!("fitted, of {} training poses: {}\n", thousands(all as u64), fits.join(", "));
     }
-    let seams = report.seams;
-    text += &format!(
-        "seams: the error jumps by {:.4} cm across borders of groups, by {:.4} cm inside ({:.2} times); \
-         against the two groups that meet: {:.2} times",
-        seams.border_cm, seams.inside_cm, seams.plain_ratio, seams.ratio
-    );
-    if let (Some(control), Some(against)) = (seams.control_ratio, seams.against_control) {
-        text += &format!(
-            "\nseams: fitted skinning, which has no groups, jumps {control:.2} times as far on the same edges; \
-             the twin {against:.2} times as far as that"
-        );
+    let mut lines = report.lines.clone();
+    let twin = &report.methods["twin"];
+    let ratio = |name: &String| {
+        let other = &report.methods[name];
+        let normals = twin.normal_deg / other.normal_deg.max(1e-9);
+        format!("{:.2} × {name} ({normals:.2})", twin.mean_mm / other.mean_mm.max(1e-9))
+    };
+    let ratios: Vec<String> = report.order.iter().filter(|name| *name != "twin").map(ratio).collect();
+    if !ratios.is_empty() {
+        lines.push(format!("error of the twin (and of its normals): {}", ratios.join(", ")));
     }
-    if let Some(page) = &report.page {
-        text += &format!("\nreport: {}", page.display());
-    }
-    text
+    lines.push(verdict(report.original_ms, twin.ms));
+    lines.extend(report.page.iter().map(|page| format!("report: {}", page.display())));
+    text + &lines.join("\n")
 }
 
 /// `bench`.
@@ -203,13 +186,60 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
     })
 }
 
+/// `bench` of a face twin.
+pub fn run_bench_face(json: bool, arguments: BenchTwinArguments) -> Result<()> {
+    let BenchTwinArguments { twin, rounds, peers, training } = arguments;
+    let config = BenchTwinConfig { twin, rounds, peers, training };
+    let report = watched(|progress| bench_face(&config, progress))?;
+    output::print(json, &report, bench_text)
+}
+
+fn bench_text(report: &BenchFaceReport) -> String {
+    let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.3}"));
+    let ratio = |ours: f64, ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{:.1}", ms / ours));
+    let row = |(threads, c): (&String, &Contest)| {
+        vec![
+            format!("one pose, {threads} thread(s)"),
+            format!("{:.3}", c.understudy_ms),
+            shown(c.onnxruntime_ms),
+            ratio(c.understudy_ms, c.onnxruntime_ms),
+            shown(c.torch_ms),
+            ratio(c.understudy_ms, c.torch_ms),
+        ]
+    };
+    let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
+    let training = report.training.as_ref().map_or_else(String::new, |race| {
+        format!(
+            "\ntraining, {} networks, {} poses per step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
+            race.networks,
+            race.batch,
+            race.threads,
+            race.understudy_steps_s,
+            race.torch_steps_s,
+            race.understudy_steps_s / race.torch_steps_s
+        )
+    });
+    format!(
+        "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
+         {:.3} ms\n{}\n16-bit weights {} · onnxruntime's vertices \
+         differ by {} mm{training}",
+        report.rig,
+        thousands(report.vertices as u64),
+        report.networks[0],
+        report.networks[1],
+        thousands(report.multiply_adds as u64),
+        report.kernel,
+        table(&head, &report.threads.iter().map(row).collect::<Vec<_>>()),
+        report.coarse_ms,
+        report.normals_ms,
+        verdict(report.rig_ms, report.threads["1"].understudy_ms),
+        half_weights(report.half_error_mm),
+        report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
+    )
+}
+
 /// `export`.
 pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
-    check_outputs(&arguments.twin, arguments.onnx.as_deref(), arguments.glb.as_deref())?;
-    match open_twin(&arguments.twin)? {
-        Twin::Face(_) => return run_export_face(json, arguments),
-        Twin::Body(_) => {}
-    }
     let recorded = |clip: &String| std::path::Path::new(clip).is_dir();
     let only_recorded = !arguments.clips.is_empty() && arguments.clips.iter().all(recorded);
     refuse_unused(&[(
@@ -217,47 +247,37 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
         arguments.rate.is_some() && only_recorded,
         "datasets are played at the rate at which they were recorded",
     )])?;
-    let onnx = match arguments.onnx {
-        None => None,
-        Some(output) => Some(export_onnx(&ExportConfig { twin: arguments.twin.clone(), output })?),
+    let mut glb_settings = GlbSettings {
+        rig: arguments.rig,
+        train: arguments.train,
+        clips: arguments.clips,
+        rate: arguments.rate,
+        ..GlbSettings::default()
     };
-    let glb = match arguments.glb {
-        None => None,
-        Some(output) => {
-            let mut config = ExportGlbConfig {
-                twin: arguments.twin,
-                output,
-                train: arguments.train,
-                clips: arguments.clips,
-                ..ExportGlbConfig::default()
-            };
-            config.rate = arguments.rate;
-            config.threads = arguments.threads.unwrap_or(config.threads);
-            Some(watched(|progress| export_glb(&config, progress))?)
-        }
-    };
-    match (onnx, glb) {
-        (Some(onnx), None) => output::print(json, &onnx, onnx_text),
-        (None, Some(glb)) => output::print(json, &glb, glb_text),
-        (onnx, glb) => output::print(json, &serde_json::json!({ "onnx": &onnx, "glb": &glb }), |_| {
-            let texts = [onnx.as_ref().map(onnx_text), glb.as_ref().map(glb_text)];
-            texts.into_iter().flatten().collect::<Vec<_>>().join("\n")
-        }),
-    }
+    glb_settings.threads = arguments.threads.unwrap_or(glb_settings.threads);
+    let ExportArguments { twin, onnx, glb, .. } = arguments;
+    let config = ExportConfig { twin, onnx, glb, glb_settings };
+    let report = watched(|progress| export(&config, progress))?;
+    output::print(json, &report, export_text)
 }
 
-fn onnx_text(report: &ExportReport) -> String {
+fn export_text(report: &ExportReport) -> String {
+    let texts = [report.onnx.as_ref().map(onnx_text), report.glb.as_ref().map(glb_text)];
+    texts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+fn onnx_text(report: &OnnxReport) -> String {
     let mut text = format!("{}: {}", report.output.display(), bytes(report.bytes as u64));
-    text += &format!("\ninput bones [{}, 3, 4], in order: {}", report.bones.len(), report.bones.join(", "));
+    let list = |names: &[String]| names.join(", ");
+    if !report.bones.is_empty() {
+        let (count, names) = (report.bones.len(), list(&report.bones));
+        text += &format!("\ninput bones [{count}, 3, 4], in order: {names}");
+    }
     if !report.controls.is_empty() {
-        text += &controls_text(&report.controls);
+        let (count, names) = (report.controls.len(), list(&report.controls));
+        text += &format!("\ninput controls [{count}], in order: {names}");
     }
     text + &format!("\noutput vertices {:?}, cm", report.vertices)
-}
-
-/// The input `controls` of an ONNX graph.
-pub fn controls_text(names: &[String]) -> String {
-    format!("\ninput controls [{}], in order: {}", names.len(), names.join(", "))
 }
 
 fn glb_text(report: &ExportGlbReport) -> String {
@@ -271,23 +291,46 @@ fn glb_text(report: &ExportGlbReport) -> String {
     );
     for clip in &report.clips {
         text += &format!(
-            "\n{}: {} at {} a second · the skin is {:.3} cm from the original (max {:.2} cm)",
+            "\n{}: {} at {} a second · the skin is {:.2} mm from the original (max {:.1} mm)",
             clip.name,
             count(clip.frames, "frame"),
             clip.rate,
-            clip.mean_cm,
-            clip.max_cm
+            clip.mean_mm,
+            clip.max_mm
         );
     }
     text
 }
 
 /// What 16-bit weights do: by how many mm they move a vertex, on average and at most, where they are in use.
-pub fn half_weights(error_mm: Option<Distances>) -> String {
+fn half_weights(error_mm: Option<Distances>) -> String {
     match error_mm {
         Some(Distances { mean, max }) => {
             format!("move a vertex by {max:.4} mm at most, {mean:.5} mm on average")
         }
         None => "are not in use".into(),
     }
+}
+
+/// `transfer`.
+pub fn run_transfer(json: bool, arguments: TransferArguments) -> Result<()> {
+    let TransferArguments { twin, mesh, output, check } = arguments;
+    let config = TransferConfig { twin, mesh, output, check };
+    let report = watched(|progress| transfer_face(&config, progress))?;
+    output::print(json, &report, |report| {
+        let mut lines = vec![format!(
+            "{}: {} · {} vertices instead of {}",
+            report.output.display(),
+            bytes(report.bytes as u64),
+            thousands(report.to_vertices as u64),
+            thousands(report.from_vertices as u64)
+        )];
+        for (part, f) in &report.check {
+            lines.push(format!(
+                "{part}: {:.3} mm on the old mesh (max {:.2}), {:.3} mm on the new one (max {:.2}), {:.2} times",
+                f.original_mm, f.original_max_mm, f.moved_mm, f.moved_max_mm, f.ratio
+            ));
+        }
+        lines.join("\n")
+    })
 }

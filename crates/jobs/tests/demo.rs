@@ -29,7 +29,8 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
     let clips = &trained.header().settings["clips"];
     assert!(clips.contains("talk") && !clips.contains("roar"), "{clips}");
     assert_eq!(report.face.poses, 100);
-    assert_eq!(report.face.coarse.steps, 12);
+    let understudy_jobs::twin::LearnDetails::Face(face) = &report.face.details else { panic!("a face") };
+    assert_eq!(face.coarse.steps, 12);
     assert_eq!(report.face_eval.order, ["twin", "coarse", "lbs32"]);
     assert_eq!(report.face_eval.sets.keys().collect::<Vec<_>>(), ["mira-roar", "mira-talk"]);
     for methods in report.face_eval.sets.values() {

@@ -5,10 +5,12 @@ use understudy_core::{Affine3A, ControlSpecs, Vec3};
 use understudy_io::dataset::DatasetReader;
 use understudy_io::gltf;
 use understudy_jobs::sample::{SampleConfig, sample};
-use understudy_jobs::twin::export_glb::{ExportGlbConfig, WeightSource, export_glb};
-use understudy_jobs::twin::learn::{Base, LearnBodyConfig, learn_body};
-use understudy_jobs::twin::open_twin;
-use understudy_jobs::{Event, Silent, Watch};
+use understudy_jobs::twin::body::{Base, BodyLearning};
+use understudy_jobs::twin::export::{ExportConfig, export};
+use understudy_jobs::twin::export_glb::{ExportGlbReport, GlbSettings, WeightSource};
+use understudy_jobs::twin::learn::{self, LearnConfig};
+use understudy_jobs::twin::{Learning, open_twin};
+use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::Recording;
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
 use understudy_rigs::{Rig, RigPose};
@@ -28,9 +30,19 @@ fn record(folder: &Path) {
 
 fn learn(folder: &Path, base: Base) {
     let (data, output) = (folder.join("train"), folder.join("rook.twin"));
-    let mut config = LearnBodyConfig { data, output, base, ..LearnBodyConfig::default() };
-    config.settings.train.epochs = 1;
-    learn_body(&config, &Silent).expect("a twin is learned");
+    let mut body = BodyLearning { base, ..BodyLearning::default() };
+    body.settings.train.epochs = 1;
+    learn::learn(&LearnConfig::new(data, output, Learning::Body(body)), &Silent).expect("a twin is learned");
+}
+
+fn export_glb(folder: &Path, settings: &GlbSettings, watch: &dyn Watch) -> Result<ExportGlbReport, JobError> {
+    let config = ExportConfig {
+        twin: folder.join("rook.twin"),
+        glb: Some(folder.join("rook.glb")),
+        glb_settings: settings.clone(),
+        ..ExportConfig::default()
+    };
+    Ok(export(&config, watch)?.glb.expect("a skin was asked for"))
 }
 
 /// The baseline `lbs4` on the training poses.
@@ -75,20 +87,19 @@ fn the_file_plays_the_fitted_skin() {
     let folder = folder.path();
     record(folder);
     learn(folder, Base::Rigid);
-    let config = ExportGlbConfig {
-        twin: folder.join("rook.twin"),
-        output: folder.join("rook.glb"),
+    let output = folder.join("rook.glb");
+    let config = GlbSettings {
         train: Some(folder.join("train")),
         clips: vec!["walk".into(), folder.join("kick").display().to_string()],
         rate: Some(5.0),
-        ..ExportGlbConfig::default()
+        ..GlbSettings::default()
     };
-    let report = export_glb(&config, &Strict).expect("the file is written");
+    let report = export_glb(folder, &config, &Strict).expect("the file is written");
     assert_eq!((report.weights, report.influences), (WeightSource::Dataset, 4));
     let names: Vec<&str> = report.clips.iter().map(|clip| clip.name.as_str()).collect();
     assert_eq!(names, ["walk", "kick"]);
 
-    let asset = gltf::read(&config.output).expect("our own file");
+    let asset = gltf::read(&output).expect("our own file");
     assert!(asset.warnings.is_empty(), "{:?}", asset.warnings);
     assert!(asset.skin.max_influences() <= 4);
     let skin = baseline(folder);
@@ -116,36 +127,37 @@ fn the_file_plays_the_fitted_skin() {
         skin.evaluate(&record.skeleton.0, &mut blended);
         assert!(furthest(&asset.evaluate(kick, record.index), &blended) < TOLERANCE_CM);
         // What the report calls the distance from the original.
-        assert!(f64::from(furthest(&blended, &record.vertices)) <= report.clips[1].max_cm);
+        assert!(f64::from(furthest(&blended, &record.vertices)) <= report.clips[1].max_mm / 10.0);
     }
-    assert!(report.clips.iter().all(|clip| clip.playback_mm < 0.01 && clip.mean_cm < clip.max_cm));
+    assert!(report.clips.iter().all(|clip| clip.playback_mm < 0.01 && clip.mean_mm < clip.max_mm));
 
     // The same bytes again, on another number of threads.
-    let first = std::fs::read(&config.output).expect("was written");
-    export_glb(&ExportGlbConfig { threads: 1, ..config.clone() }, &Silent).expect("again");
-    assert!(std::fs::read(&config.output).expect("was written") == first, "threads changed the file");
+    let first = std::fs::read(&output).expect("was written");
+    export_glb(folder, &GlbSettings { threads: 1, ..config.clone() }, &Silent).expect("again");
+    assert!(std::fs::read(&output).expect("was written") == first, "threads changed the file");
 
-    let bad = |clip: &str| ExportGlbConfig { clips: vec![clip.into()], ..config.clone() };
+    let bad = |clip: &str| GlbSettings { clips: vec![clip.into()], ..config.clone() };
     for (clip, word) in [("fly", "no such clip"), (&*folder.join("train").display().to_string(), "gaussian")]
     {
-        let error = export_glb(&bad(clip), &Silent).expect_err("no such clip");
+        let error = export_glb(folder, &bad(clip), &Silent).expect_err("no such clip");
         assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
     }
-    let still = ExportGlbConfig { rate: Some(f32::NAN), ..config.clone() };
-    assert!(export_glb(&still, &Silent).expect_err("no rate").is_bad_input());
+    let still = GlbSettings { rate: Some(f32::NAN), ..config.clone() };
+    assert!(export_glb(folder, &still, &Silent).expect_err("no rate").is_bad_input());
 
     // Without a dataset the rig is posed at random; without a name every clip of the rig is written.
-    let rig = ExportGlbConfig { train: None, clips: Vec::new(), rate: Some(2.0), ..config.clone() };
-    let posed = export_glb(&rig, &Strict).expect("the rig is at hand");
+    let rig = GlbSettings { train: None, clips: Vec::new(), rate: Some(2.0), ..config.clone() };
+    let posed = export_glb(folder, &rig, &Strict).expect("the rig is at hand");
     assert_eq!(posed.weights, WeightSource::Rig);
     assert!(posed.clips.len() >= 3, "every clip of the rig: {:?}", posed.clips);
-    assert!(posed.clips.iter().all(|clip| clip.mean_cm < 2.0), "{:?}", posed.clips);
+    assert!(posed.clips.iter().all(|clip| clip.mean_mm < 20.0), "{:?}", posed.clips);
 
     // A twin on top of blended bones has a skin of its own, fitted to the same poses among the bones that its
     // networks see: about as good as one that may choose among all.
     learn(folder, Base::Lbs4);
-    let own = export_glb(&ExportGlbConfig { train: None, ..config }, &Strict).expect("the twin has a skin");
+    let own =
+        export_glb(folder, &GlbSettings { train: None, ..config }, &Strict).expect("the twin has a skin");
     assert_eq!(own.weights, WeightSource::Twin);
-    let ratio = own.clips[1].mean_cm / report.clips[1].mean_cm;
+    let ratio = own.clips[1].mean_mm / report.clips[1].mean_mm;
     assert!((0.9..1.1).contains(&ratio), "{own:?} {report:?}");
 }

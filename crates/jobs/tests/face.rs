@@ -1,7 +1,8 @@
 //! A face twin from end to end at a small budget, on a face made by formulas: learned, stopped and
 //! continued, weighed, exported, transferred; and everything about a dataset that can be wrong.
 
-use std::path::Path;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use understudy_core::remesh::remeshed;
 use understudy_core::{
@@ -9,13 +10,12 @@ use understudy_core::{
     Vec3,
 };
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
-use understudy_jobs::face::eval::{EvalFaceConfig, eval_face};
-use understudy_jobs::face::export::export_face_onnx;
-use understudy_jobs::face::learn::{LearnFaceConfig, SegmentKind, learn_face};
-use understudy_jobs::face::open_face_twin;
-use understudy_jobs::face::transfer::{TransferConfig, transfer_face};
-use understudy_jobs::twin::export::ExportConfig;
-use understudy_jobs::twin::{Twin, open_twin};
+use understudy_jobs::twin::eval::{EvalConfig, eval};
+use understudy_jobs::twin::export::{ExportConfig, export};
+use understudy_jobs::twin::face::transfer::{TransferConfig, transfer_face};
+use understudy_jobs::twin::face::{FaceDetails, FaceLearning, SegmentKind, open_face_twin};
+use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
+use understudy_jobs::twin::{LearnDetails, Learning, Twin, open_twin};
 use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::face::Schedule;
 use understudy_runtime::Pose;
@@ -113,15 +113,32 @@ fn record(folder: &Path, mesh: &Mesh, poses: usize, seed: u64) {
     writer.finish().expect("all chunks are there");
 }
 
-fn config(folder: &Path, output: &str, threads: usize) -> LearnFaceConfig {
-    let (data, output) = (folder.join("train"), folder.join(output));
-    let mut config = LearnFaceConfig { data, output, threads, ..LearnFaceConfig::default() };
+/// What to learn where, and on how many threads.
+#[derive(Clone)]
+struct Config {
+    data: PathBuf,
+    output: PathBuf,
+    threads: usize,
+    face: FaceLearning,
+}
+
+fn config(folder: &Path, output: &str, threads: usize) -> Config {
+    let mut face = FaceLearning::default();
     let brief = |caps: Vec<usize>| Schedule { caps, check_every: 20, ..Schedule::default() };
-    config.settings.hidden = 32;
-    config.settings.coarse = brief(vec![260, 40, 10]);
-    config.settings.refinement = brief(vec![80, 20, 5]);
-    config.settings.most_regions = 3;
-    config
+    face.settings.hidden = 32;
+    face.settings.coarse = brief(vec![260, 40, 10]);
+    face.settings.refinement = brief(vec![80, 20, 5]);
+    face.settings.most_regions = 3;
+    Config { data: folder.join("train"), output: folder.join(output), threads, face }
+}
+
+fn learn_face(config: &Config, watch: &dyn Watch) -> Result<(LearnReport, FaceDetails), JobError> {
+    let learning = Learning::Face(config.face.clone());
+    let mut all = LearnConfig::new(&config.data, &config.output, learning);
+    all.threads = config.threads;
+    let report = learn(&all, watch)?;
+    let LearnDetails::Face(details) = report.details.clone() else { panic!("a face was learned") };
+    Ok((report, *details))
 }
 
 /// Says stop once training has made some steps.
@@ -150,11 +167,11 @@ fn a_face_twin_from_end_to_end() {
     record(&folder.join("train"), &mesh, 240, 1);
     record(&folder.join("test"), &mesh, 30, 99);
 
-    let report = learn_face(&config(folder, "one.twin", 1), &Silent).expect("a twin is learned");
-    assert!(!report.inputs_probed && report.frame.is_some(), "{:?}", report.frame);
-    assert!(report.segments.iter().any(|s| s.name == "tooth" && s.kind == SegmentKind::Body));
-    assert!(report.segments[0].glued[0] > 0 && report.segments[0].glued[1] * 4 < report.segments[0].glued[0]);
-    assert!(report.coarse.steps_per_second.is_some());
+    let (report, face) = learn_face(&config(folder, "one.twin", 1), &Silent).expect("a twin is learned");
+    assert!(!report.inputs_probed && face.frame.is_some(), "{:?}", face.frame);
+    assert!(face.segments.iter().any(|s| s.name == "tooth" && s.kind == SegmentKind::Body));
+    assert!(face.segments[0].glued[0] > 0 && face.segments[0].glued[1] * 4 < face.segments[0].glued[0]);
+    assert!(face.coarse.steps_per_second.is_some());
     let held = report.held_back;
     assert!(held.poses > 0 && held.mean_mm < 0.3 * held.base_mean_mm, "better than a face at rest: {held:?}");
     assert!(!folder.join("one.twin.parts").exists(), "checkpoints stay behind");
@@ -169,9 +186,9 @@ fn a_face_twin_from_end_to_end() {
     assert!(matches!(open_twin(&folder.join("one.twin")), Ok(Twin::Face(_))));
 
     let mut dense = config(folder, "dense.twin", 1);
-    dense.settings.dense = true;
+    dense.face.settings.dense = true;
     learn_face(&dense, &Silent).expect("the baseline is learned");
-    let weigh = EvalFaceConfig {
+    let weigh = EvalConfig {
         twin: folder.join("one.twin"),
         test: vec![folder.join("test")],
         against: vec![("dense".into(), folder.join("dense.twin"))],
@@ -179,41 +196,48 @@ fn a_face_twin_from_end_to_end() {
         baselines: vec!["lbs4".into()],
         report: Some(folder.join("report")),
         command: "understudy eval".into(),
-        ..EvalFaceConfig::default()
+        ..EvalConfig::default()
     };
-    let figures = eval_face(&weigh, &Silent).expect("the twin is weighed");
+    let figures = eval(&weigh, &Silent).expect("the twin is weighed");
     assert_eq!(figures.methods.keys().collect::<Vec<_>>(), ["coarse", "dense", "lbs4", "twin"]);
     let twin = &figures.methods["twin"];
     // The head nods by up to three centimetres; a few hundred steps leave a few percent of that.
     assert!(twin.mean_mm < 1.5 && twin.normal_deg < 10.0, "{twin:?}");
-    let tooth = figures.segments.iter().find(|s| s.name == "tooth").expect("a segment");
-    assert!(tooth.kind == "body" && tooth.bends_mm < 1e-2, "{tooth:?}");
-    let teeth = figures.teeth.as_ref().expect("the tooth is rigid in the original");
-    assert!(teeth.segments == 1 && teeth.bends_cm < 1e-4 && teeth.original_bends_cm < 1e-4, "{teeth:?}");
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number, not {value}"));
+    let segments = figures.findings["segments"].as_array().expect("a list");
+    let tooth = segments.iter().find(|s| s["name"] == "tooth").expect("a segment");
+    assert!(tooth["kind"] == "body" && number(&tooth["bends_mm"]) < 1e-2, "{tooth}");
+    let teeth = &figures.findings["teeth"];
+    assert!(teeth["segments"] == 1 && number(&teeth["bends_mm"]) < 1e-3, "{teeth}");
+    assert!(number(&teeth["original_bends_mm"]) < 1e-3, "{teeth}");
     assert_eq!(figures.order, ["twin", "coarse", "dense", "lbs4"]);
     assert_eq!(figures.original_ms, None, "the rig is not at hand");
-    assert!(figures.spectrum["twin"].high_share < 0.5);
-    let gaps = figures.gaps["twin"];
-    assert!(gaps.pairs > 0 && gaps.open > 0, "{gaps:?}");
+    assert!(number(&figures.findings["spectrum"]["twin"]["high_share"]) < 0.5);
+    let gaps = figures.findings["gaps"]["twin"].clone();
+    let [open, stuck, width] = ["open", "stuck", "rms_mm"].map(|key| number(&gaps[key]));
+    assert!(number(&gaps["pairs"]) > 0.0 && open > 0.0, "{gaps}");
     // The texture puts both lips into the same pixels: with its coordinates they cannot part.
     let mut glued = config(folder, "glued.twin", 1);
-    (glued.settings.cut, glued.settings.refine) = (false, false);
+    (glued.face.settings.cut, glued.face.settings.refine) = (false, false);
     learn_face(&glued, &Silent).expect("learns what it can");
-    let weigh = EvalFaceConfig {
+    let weigh = EvalConfig {
         twin: folder.join("glued.twin"),
         test: vec![folder.join("test")],
-        ..EvalFaceConfig::default()
+        ..EvalConfig::default()
     };
-    let glued = eval_face(&weigh, &Silent).expect("the twin is weighed").gaps["twin"];
-    assert_eq!(glued.open, gaps.open);
-    assert!(glued.stuck * 2 > glued.open, "{glued:?}");
-    assert!(gaps.stuck * 20 < gaps.open && gaps.rms_mm < 0.3 * glued.rms_mm, "{gaps:?}, glued {glued:?}");
+    let glued = eval(&weigh, &Silent).expect("the twin is weighed").findings["gaps"]["twin"].clone();
+    assert_eq!(glued["open"], gaps["open"]);
+    assert!(number(&glued["stuck"]) * 2.0 > open, "{glued}");
+    assert!(stuck * 20.0 < open && width < 0.3 * number(&glued["rms_mm"]), "{gaps}, glued {glued}");
     assert!(figures.page.is_some_and(|page| page.exists()));
 
     // Refined once more: what is kept stays what it was, to the last bit.
-    let from =
-        |name: &str, twin: &str| LearnFaceConfig { from: Some(folder.join(twin)), ..config(folder, name, 1) };
-    let again = learn_face(&from("again.twin", "one.twin"), &Silent).expect("regions are learned");
+    let from = |name: &str, twin: &str| {
+        let mut config = config(folder, name, 1);
+        config.face.from = Some(folder.join(twin));
+        config
+    };
+    let (_, again) = learn_face(&from("again.twin", "one.twin"), &Silent).expect("regions are learned");
     assert!(again.coarse.steps == 0 && again.refinement.is_some_and(|stage| stage.steps > 0));
     let [first, second] =
         ["one.twin", "again.twin"].map(|name| open_face_twin(&folder.join(name)).expect("a twin").parts());
@@ -224,11 +248,12 @@ fn a_face_twin_from_end_to_end() {
     assert!(first.frame == second.frame && first.bodies == second.bodies && first.rigid == second.rigid);
     assert!(learn_face(&from("no.twin", "dense.twin"), &Silent).is_err(), "draws no maps");
     let mut coarse_only = from("no.twin", "one.twin");
-    coarse_only.settings.refine = false;
+    coarse_only.face.settings.refine = false;
     assert!(learn_face(&coarse_only, &Silent).is_err(), "nothing to learn");
 
-    let onnx = ExportConfig { twin: folder.join("one.twin"), output: folder.join("one.onnx") };
-    let exported = export_face_onnx(&onnx).expect("the graph is written");
+    let onnx = Some(folder.join("one.onnx"));
+    let onnx = ExportConfig { twin: folder.join("one.twin"), onnx, ..ExportConfig::default() };
+    let exported = export(&onnx, &Silent).expect("the graph is written").onnx.expect("a graph");
     assert_eq!((exported.bytes, exported.controls.len()), (bytes("one.onnx").len(), 4));
 
     understudy_io::obj::write(&folder.join("same.obj"), &mesh).expect("can be written");
@@ -257,8 +282,8 @@ fn bad_datasets_are_named() {
     let learn = |mesh: &Mesh, poses: usize, name: &str| {
         record(&folder.join(name).join("train"), mesh, poses, 1);
         let mut config = config(&folder.join(name), "out.twin", 1);
-        config.settings.coarse.caps = vec![3, 1, 1];
-        config.settings.refinement.caps = vec![2, 1, 1];
+        config.face.settings.coarse.caps = vec![3, 1, 1];
+        config.face.settings.refinement.caps = vec![2, 1, 1];
         (learn_face(&config, &Silent), config.output)
     };
     let message = |result: Result<_, JobError>| {
@@ -275,7 +300,7 @@ fn bad_datasets_are_named() {
     for (rate, name) in [(1e30, "overflow"), (1e2, "far")] {
         record(&folder.join(name).join("train"), &mesh(), 40, 1);
         let mut config = config(&folder.join(name), "out.twin", 1);
-        config.settings.coarse.rates = vec![rate; 3];
+        config.face.settings.coarse.rates = vec![rate; 3];
         assert!(message(learn_face(&config, &Silent)).contains("diverged"), "{rate}");
         assert!(!config.output.exists());
     }
@@ -314,16 +339,13 @@ fn overlapping_islands_are_learned_side_by_side() {
     record(&folder.join("train"), &overlapping, 120, 3);
     record(&folder.join("test"), &overlapping, 10, 4);
     let mut brief = config(folder, "out.twin", 2);
-    brief.settings.coarse.caps = vec![150, 20, 5];
-    brief.settings.refine = false;
+    brief.face.settings.coarse.caps = vec![150, 20, 5];
+    brief.face.settings.refine = false;
     learn_face(&brief, &Silent).expect("learns what it can");
     finite(&brief.output);
-    let weigh = EvalFaceConfig {
-        twin: brief.output.clone(),
-        test: vec![folder.join("test")],
-        ..EvalFaceConfig::default()
-    };
-    let figures = eval_face(&weigh, &Silent).expect("the twin is weighed");
+    let weigh =
+        EvalConfig { twin: brief.output.clone(), test: vec![folder.join("test")], ..EvalConfig::default() };
+    let figures = eval(&weigh, &Silent).expect("the twin is weighed");
     assert!(figures.methods["twin"].max_mm.is_finite());
     // A mesh with overlaps can be moved to as well: both islands are found, or an error says why not.
     understudy_io::obj::write(&folder.join("same.obj"), &overlapping).expect("can be written");
@@ -345,8 +367,8 @@ fn damaged_twins_and_sets_that_do_not_fit_are_named() {
     record(&folder.join("train"), &mesh, 30, 1);
     record(&folder.join("other"), &remeshed(&mesh), 9, 1);
     let mut brief = config(folder, "out.twin", 1);
-    brief.settings.coarse.caps = vec![3, 1, 1];
-    brief.settings.refinement.caps = vec![2, 1, 1];
+    brief.face.settings.coarse.caps = vec![3, 1, 1];
+    brief.face.settings.refinement.caps = vec![2, 1, 1];
     learn_face(&brief, &Silent).expect("a twin is learned");
     let bytes = std::fs::read(&brief.output).expect("was written");
     let damaged = folder.join("damaged.twin");
@@ -369,31 +391,31 @@ fn damaged_twins_and_sets_that_do_not_fit_are_named() {
     // White space between the words of the directory carries nothing.
     assert!(unnoticed.count() < 4);
 
-    let weigh = |twin: &str, test: &str| EvalFaceConfig {
+    let weigh = |twin: &str, test: &str| EvalConfig {
         twin: folder.join(twin),
         test: vec![folder.join(test)],
-        ..EvalFaceConfig::default()
+        ..EvalConfig::default()
     };
     let named = |result: Result<_, JobError>, word: &str| {
-        let error = result.map(|_: understudy_jobs::face::eval::EvalFaceReport| ()).expect_err("bad input");
+        let error = result.map(|_: understudy_jobs::twin::eval::EvalReport| ()).expect_err("bad input");
         assert!(error.is_bad_input() && error.to_string().contains(word), "{error}");
     };
     std::fs::write(&damaged, &bytes[..bytes.len() / 2]).expect("a scratch file");
-    named(eval_face(&weigh("damaged.twin", "train"), &Silent), "damaged.twin");
-    named(eval_face(&weigh("out.twin", "other"), &Silent), "not the twin's");
-    named(eval_face(&weigh("out.twin", "nowhere"), &Silent), "nowhere");
-    let twice = EvalFaceConfig { test: vec![folder.join("train"); 2], ..weigh("out.twin", "train") };
-    named(eval_face(&twice, &Silent), "two sets");
-    let none = EvalFaceConfig { test: vec![], ..weigh("out.twin", "train") };
-    named(eval_face(&none, &Silent), "no dataset");
-    let skin = EvalFaceConfig { baselines: vec!["lbs32".into()], ..weigh("out.twin", "train") };
-    named(eval_face(&skin, &Silent), "--train");
-    let odd = EvalFaceConfig {
+    named(eval(&weigh("damaged.twin", "train"), &Silent), "damaged.twin");
+    named(eval(&weigh("out.twin", "other"), &Silent), "not the twin's");
+    named(eval(&weigh("out.twin", "nowhere"), &Silent), "nowhere");
+    let twice = EvalConfig { test: vec![folder.join("train"); 2], ..weigh("out.twin", "train") };
+    named(eval(&twice, &Silent), "two sets");
+    let none = EvalConfig { test: vec![], ..weigh("out.twin", "train") };
+    named(eval(&none, &Silent), "no dataset");
+    let skin = EvalConfig { baselines: vec!["lbs32".into()], ..weigh("out.twin", "train") };
+    named(eval(&skin, &Silent), "--train");
+    let odd = EvalConfig {
         baselines: vec!["lbs0".into()],
         train: Some(folder.join("train")),
         ..weigh("out.twin", "train")
     };
-    named(eval_face(&odd, &Silent), "lbs0");
+    named(eval(&odd, &Silent), "lbs0");
 
     // A twin of another number of controls or with numbers that are none.
     let twin = open_twin(&brief.output).expect("a twin");
@@ -421,13 +443,13 @@ fn time_is_kept_across_interruptions() {
     let folder = folder.path();
     record(&folder.join("train"), &mesh(), 240, 1);
     let mut timed = config(folder, "timed.twin", 2);
-    timed.minutes = Some(0.2);
-    for schedule in [&mut timed.settings.coarse, &mut timed.settings.refinement] {
+    timed.face.minutes = Some(0.2);
+    for schedule in [&mut timed.face.settings.coarse, &mut timed.face.settings.refinement] {
         schedule.patience = usize::MAX;
     }
     let stopped = learn_face(&timed, &StopAfter(AtomicUsize::new(0), 200));
     assert!(matches!(stopped, Err(JobError::Stopped)));
-    let report = learn_face(&timed, &Silent).expect("goes on");
+    let (report, face) = learn_face(&timed, &Silent).expect("goes on");
     assert!((0.8 * 12.0..=1.2 * 12.0).contains(&report.seconds), "{} s of 12 s", report.seconds);
-    assert!(!report.converged && report.coarse.steps > 200, "{:?}", report.coarse);
+    assert!(!face.converged && face.coarse.steps > 200, "{:?}", face.coarse);
 }

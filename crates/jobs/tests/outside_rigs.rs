@@ -8,8 +8,10 @@ use understudy_core::{
     Quat, Random, Skeleton, Vec3,
 };
 use understudy_io::dataset::{Chunk, ChunkShape, DatasetHeader, DatasetRest, DatasetWriter};
+use understudy_jobs::twin::body::{BodyDetails, BodyLearning};
 use understudy_jobs::twin::eval::{EvalConfig, MethodFigures, eval};
-use understudy_jobs::twin::learn::{LearnBodyConfig, LearnBodyReport, learn_body};
+use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
+use understudy_jobs::twin::{LearnDetails, Learning};
 use understudy_jobs::{Event, JobError, Watch};
 
 const RINGS: u32 = 19;
@@ -177,14 +179,15 @@ fn train_poses() -> Vec<(u64, u64)> {
     (0..POSES).map(|index| (1, index)).collect()
 }
 
-fn config(folder: &Path) -> LearnBodyConfig {
-    let (data, output) = (folder.join("train"), folder.join("tube.twin"));
-    let mut config = LearnBodyConfig { data, output, ..LearnBodyConfig::default() };
-    config.settings.train.epochs = 80;
-    config.settings.train.batch = 16;
-    config.settings.train.rate = 0.006;
-    config.settings.train.validation = 0.15;
-    config
+fn body() -> BodyLearning {
+    let mut body = BodyLearning::default();
+    let train = &mut body.settings.train;
+    (train.epochs, train.batch, train.rate, train.validation) = (80, 16, 0.006, 0.15);
+    body
+}
+
+fn config(folder: &Path, body: BodyLearning) -> LearnConfig {
+    LearnConfig::new(folder.join("train"), folder.join("tube.twin"), Learning::Body(body))
 }
 
 /// Remembers what was said aloud.
@@ -207,7 +210,8 @@ impl Ears {
 
 struct Learned {
     folder: tempfile::TempDir,
-    report: LearnBodyReport,
+    report: LearnReport,
+    body: BodyDetails,
     ears: Ears,
 }
 
@@ -216,8 +220,9 @@ impl Learned {
         let folder = tempfile::tempdir().expect("a scratch folder");
         write(&folder.path().join("train"), tube, &train_poses());
         let ears = Ears::default();
-        let report = learn_body(&config(folder.path()), &ears).expect("a twin is learned");
-        Self { folder, report, ears }
+        let report = learn(&config(folder.path(), body()), &ears).expect("a twin is learned");
+        let LearnDetails::Body(body) = report.details.clone() else { panic!("a body was learned") };
+        Self { folder, report, body, ears }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -232,10 +237,10 @@ impl Learned {
 
     /// What `eval` says of the very poses that `learn` held back, mm.
     fn eval_held_back(&self, tube: &Tube) -> f64 {
-        let held = config(Path::new("")).settings.train.held_back(POSES as usize);
+        let held = body().settings.train.held_back(POSES as usize);
         let poses: Vec<(u64, u64)> = held.iter().map(|index| (1, u64::from(*index))).collect();
         write(&self.path("held"), tube, &poses);
-        10.0 * self.eval("held").expect("the same rig").mean_cm
+        self.eval("held").expect("the same rig").mean_mm
     }
 }
 
@@ -248,7 +253,7 @@ fn errors_are_millimetres_of_the_world_whatever_the_armature_scales() {
         let eval = learned.eval_held_back(&tube);
         assert!((held.mean_mm / eval - 1.0).abs() < 0.01, "learn {held:?}, eval {eval}");
         assert!(held.mean_mm < 0.3 * held.base_mean_mm, "{held:?}");
-        for network in &learned.report.networks {
+        for network in &learned.body.networks {
             assert!(network.validation_cm < 0.1, "in the world's unit: {network:?}");
         }
         held.mean_mm
@@ -284,13 +289,13 @@ fn bones_without_parents_and_controls_that_move_no_bone_are_found() {
     let flat = Learned::new(&Tube { parents: false, ..Tube::default() });
     assert!(!flat.report.inputs_probed && flat.ears.heard("the rig of"), "the rig's absence is said");
     assert!(flat.ears.heard("given parents by how they move"));
-    assert!(flat.report.unexplained.is_empty(), "{:?}", flat.report.unexplained);
+    assert!(flat.body.unexplained.is_empty(), "{:?}", flat.body.unexplained);
     let [tree, flat] = [tree, flat].map(|learned| learned.report.held_back);
     assert!(flat.mean_mm < 1.2 * tree.mean_mm, "side by side {flat:?}, in a tree {tree:?}");
     assert!(flat.mean_mm < 0.3 * flat.base_mean_mm, "{flat:?}");
     // Without the control nothing tells how far the tube is puffed up, and that is said.
     let blind = Learned::new(&Tube { puff: false, ..Tube::default() });
-    let unexplained = &blind.report.unexplained;
+    let unexplained = &blind.body.unexplained;
     assert!(!unexplained.is_empty(), "{:?}", blind.report.held_back);
     assert!(blind.ears.heard("no recorded bone or control explains"), "{unexplained:?}");
 }
@@ -302,7 +307,7 @@ fn bones_are_matched_by_name() {
     write(&learned.path("same"), &Tube::default(), &test);
     write(&learned.path("other"), &Tube { order: [2, 0, 1], ..Tube::default() }, &test);
     let figures = ["same", "other"].map(|set| learned.eval(set).expect("the same bones"));
-    assert!((figures[0].mean_cm - figures[1].mean_cm).abs() < 1e-4, "{figures:?}");
+    assert!((figures[0].mean_mm - figures[1].mean_mm).abs() < 1e-3, "{figures:?}");
     // A control that the twin needs, and bones with other axes.
     write(&learned.path("mute"), &Tube { puff: false, ..Tube::default() }, &test);
     let error = learned.eval("mute").expect_err("no control");
@@ -313,12 +318,12 @@ fn bones_are_matched_by_name() {
 }
 
 /// What goes wrong, and that nothing is written then.
-fn refused(tube: &Tube, poses: &[(u64, u64)], change: impl Fn(&mut LearnBodyConfig)) -> JobError {
+fn refused(tube: &Tube, poses: &[(u64, u64)], change: impl Fn(&mut BodyLearning)) -> JobError {
     let folder = tempfile::tempdir().expect("a scratch folder");
     write(&folder.path().join("train"), tube, poses);
-    let mut config = config(folder.path());
-    change(&mut config);
-    let error = learn_body(&config, &Ears::default()).expect_err("nonsense");
+    let mut body = body();
+    change(&mut body);
+    let error = learn(&config(folder.path(), body), &Ears::default()).expect_err("nonsense");
     let names: Vec<_> = std::fs::read_dir(folder.path()).expect("readable").flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
     assert!(error.is_bad_input(), "{error}");
@@ -332,7 +337,7 @@ fn nonsense_is_called_by_its_name() {
         assert!(error.to_string().contains(&format!("{count} poses are too few")), "{error}");
     }
     for rate in [1e30, 1e4] {
-        let error = refused(&Tube::default(), &train_poses(), |config| config.settings.train.rate = rate);
+        let error = refused(&Tube::default(), &train_poses(), |body| body.settings.train.rate = rate);
         assert!(error.to_string().contains("diverged"), "{error}");
     }
     for broken in [1e20, 1e36] {
@@ -346,7 +351,7 @@ fn weights_beyond_sixteen_bits_are_kept_in_more() {
     let tube = Tube { size: 3e6, ..Tube::default() };
     let folder = tempfile::tempdir().expect("a scratch folder");
     write(&folder.path().join("train"), &tube, &train_poses());
-    let report = learn_body(&config(folder.path()), &Ears::default()).expect("32 bits hold them");
+    let report = learn(&config(folder.path(), body()), &Ears::default()).expect("32 bits hold them");
     assert!(report.held_back.mean_mm.is_finite() && !report.held_back.is_useless(), "{:?}", report.held_back);
     let twin = understudy_jobs::twin::open_twin(&report.output).expect("what was written");
     assert!(twin.header().training.weights_in_32_bits > 0);

@@ -16,5 +16,5 @@ mod recording;
 pub mod skinning;
 
 pub use held_back::HeldBack;
-pub use method::{Method, MethodError, PlayedTwin, PosedRig};
+pub use method::{FollowingSkin, Frame, Method, MethodError, PlayedTwin, PosedRig};
 pub use recording::{Recording, RecordingError};

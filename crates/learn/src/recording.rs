@@ -1,6 +1,7 @@
 //! Recorded poses of a rig, all in memory: what every kind of twin and every baseline is learned from. `vertices` is
 //! the bulk, 12 bytes a vertex and pose. Files are read elsewhere (`jobs`).
 
+use crate::Frame;
 use thiserror::Error;
 use understudy_core::{Affine3A, ControlSpecs, Mesh, Skeleton, Vec3};
 
@@ -110,6 +111,15 @@ impl Recording {
     pub fn controls_of(&self, pose: usize) -> &[f32] {
         let count = self.specs.len();
         &self.controls[pose * count..(pose + 1) * count]
+    }
+
+    /// All of a pose.
+    pub fn frame(&self, pose: usize) -> Frame<'_> {
+        Frame {
+            bones: self.bones_of(pose),
+            controls: self.controls_of(pose),
+            vertices: self.vertices_of(pose),
+        }
     }
 
     /// At most `most` poses, spread evenly.

@@ -3,14 +3,16 @@
 
 use super::DemoConfig;
 use super::cast::save;
-use crate::face::eval::{EvalFaceConfig, EvalFaceReport, live_rig, weigh_face};
-use crate::face::eval_pictures::{Exhibit, Gallery, Heat, subject};
-use crate::face::learn::{LearnFaceConfig, LearnFaceReport, learn_face};
-use crate::face::open_face_twin;
 use crate::sample::{Method, SampleConfig};
+use crate::twin::data::live_rig;
+use crate::twin::eval::pictures::{Exhibit, Gallery, Heat};
+use crate::twin::eval::{EvalConfig, EvalReport, Weighed, weigh};
+use crate::twin::face::FaceLearning;
+use crate::twin::kind::kind;
+use crate::twin::learn::{LearnConfig, LearnReport, learn};
+use crate::twin::{LearnDetails, Learning};
 use crate::{Event, JobError, Watch};
 use understudy_report::html::{Cell, Column, Section, Table};
-use understudy_runtime::face::FaceTwin;
 
 /// Clips that the twin is tried on. Others are trained on too; the second never is.
 const TEST_CLIPS: [&str; 2] = ["talk", "roar"];
@@ -40,14 +42,9 @@ pub(super) fn datasets(config: &DemoConfig, base: &SampleConfig) -> Vec<SampleCo
     out
 }
 
-fn twin_config(config: &DemoConfig) -> LearnFaceConfig {
-    let mut twin = LearnFaceConfig {
-        data: config.output.join("data/mira"),
-        output: config.output.join("mira.twin"),
-        threads: config.threads,
-        ..LearnFaceConfig::default()
-    };
-    let settings = &mut twin.settings;
+fn twin_config(config: &DemoConfig) -> LearnConfig {
+    let mut face = FaceLearning::default();
+    let settings = &mut face.settings;
     // More steps of fewer poses each: what little time buys most.
     settings.batch = 4;
     let [coarse, refinement] = config.face_steps;
@@ -55,54 +52,57 @@ fn twin_config(config: &DemoConfig) -> LearnFaceConfig {
         *schedule = schedule.clone().with_total(steps);
         schedule.check_every = steps / 20 + 1;
     }
-    twin
+    let (data, output) = (config.output.join("data/mira"), config.output.join("mira.twin"));
+    LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Face(face)) }
 }
 
 /// Learns the twin, weighs it, and shows it.
 pub(super) fn show(
     config: &DemoConfig,
     watch: &dyn Watch,
-) -> Result<(LearnFaceReport, EvalFaceReport, Section), JobError> {
-    let learned = learn_face(&twin_config(config), watch)?;
-    let twin = open_face_twin(&learned.output)?;
+) -> Result<(LearnReport, EvalReport, Section), JobError> {
+    let learned = learn(&twin_config(config), watch)?;
     let data = config.output.join("data");
-    let weighing = EvalFaceConfig {
+    let weighing = EvalConfig {
         twin: learned.output.clone(),
         test: TEST_CLIPS.map(|clip| data.join(format!("mira-{clip}"))).to_vec(),
         train: Some(data.join("mira")),
         baselines: vec![SKIN.into()],
+        threads: config.threads,
         command: config.command.clone(),
-        ..EvalFaceConfig::default()
+        ..EvalConfig::default()
     };
-    let (report, exhibits) = weigh_face(&weighing, &twin, watch)?;
-    let section = section(config, &twin, &learned, &report, &exhibits, watch)?;
-    Ok((learned, report, section))
+    let weighed = weigh(&weighing, watch)?;
+    let section = section(config, &learned, &weighed, watch)?;
+    Ok((learned, weighed.report, section))
 }
 
 fn section(
     config: &DemoConfig,
-    twin: &FaceTwin,
-    learned: &LearnFaceReport,
-    report: &EvalFaceReport,
-    exhibits: &[Exhibit],
+    learned: &LearnReport,
+    weighed: &Weighed,
     watch: &dyn Watch,
 ) -> Result<Section, JobError> {
+    let Weighed { report, twin, exhibits, .. } = weighed;
+    let networks = match &learned.details {
+        LearnDetails::Face(face) => {
+            [face.coarse.networks, face.refinement.as_ref().map_or(0, |stage| stage.networks)]
+        }
+        _ => [0, 0],
+    };
     let story = format!(
         "{} networks draw offsets as maps in texture space, {} more refine the regions that move most; trained \
          for {:.0} s on {} poses of clips times noise. No pose of the roar was among them; talk was, with noise. \
          A full twin sees 25,000 poses for up to an hour. Skinning has 32 bones, which are fitted to each pose: the \
          most that it can do.",
-        learned.coarse.networks,
-        learned.refinement.as_ref().map_or(0, |stage| stage.networks),
-        learned.seconds,
-        learned.poses
+        networks[0], networks[1], learned.seconds, learned.poses
     );
     let mut section = Section::new("Mira's twin").paragraph(story).table(table(report));
-    let rig = live_rig(twin);
+    let rig = live_rig(twin, &learned.output, None);
     let gallery = Gallery {
-        mesh: twin.mesh(),
+        mesh: weighed.mesh(),
         colours: rig.as_ref().and_then(|rig| rig.colours()),
-        subject: subject(twin),
+        subject: kind(twin).subject(),
         methods: columns(report),
         size: config.size,
     };
@@ -129,7 +129,7 @@ fn section(
 }
 
 /// Methods by their places in the exhibits, under the names that a visitor understands.
-fn columns(report: &EvalFaceReport) -> Vec<(usize, String)> {
+fn columns(report: &EvalReport) -> Vec<(usize, String)> {
     report.order.iter().map(|name| shown_name(name).to_owned()).enumerate().collect()
 }
 
@@ -141,7 +141,7 @@ fn shown_name(method: &str) -> &str {
     }
 }
 
-fn table(report: &EvalFaceReport) -> Table {
+fn table(report: &EvalReport) -> Table {
     let mut table = Table::new([
         Column::text("clip"),
         Column::text("method"),

@@ -6,13 +6,13 @@ mod face;
 mod page;
 
 use crate::characters::{Character, CharactersConfig, characters};
-use crate::face::eval::EvalFaceReport;
-use crate::face::learn::LearnFaceReport;
 use crate::outputs::check_folder;
 use crate::rigs;
 use crate::sample::{Method, SampleConfig, SampleReport, sample};
+use crate::twin::Learning;
+use crate::twin::body::BodyLearning;
 use crate::twin::eval::{EvalConfig, EvalReport, eval};
-use crate::twin::learn::{LearnBodyConfig, LearnBodyReport, learn_body};
+use crate::twin::learn::{LearnConfig, LearnReport, learn};
 use crate::{JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -60,13 +60,13 @@ pub struct DemoReport {
     /// The datasets.
     pub datasets: Vec<SampleReport>,
     /// The twin of Rook.
-    pub twin: LearnBodyReport,
+    pub twin: LearnReport,
     /// The twin against fitted skinning on clips that it was not trained on.
     pub eval: EvalReport,
     /// The twin of Mira's face.
-    pub face: LearnFaceReport,
+    pub face: LearnReport,
     /// Mira's twin against its coarse part and skinning.
-    pub face_eval: EvalFaceReport,
+    pub face_eval: EvalReport,
     /// Duration.
     pub seconds: f64,
 }
@@ -91,7 +91,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         sections.push(pool.install(|| cast::show_character(rig.as_ref(), config, watch))?);
     }
     let datasets = record(config, watch)?;
-    let twin = learn_body(&twin_config(config), watch)?;
+    let twin = learn(&twin_config(config), watch)?;
     let eval = eval(
         &EvalConfig {
             twin: twin.output.clone(),
@@ -101,6 +101,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
             report: Some(out.join("twin")),
             threads: config.threads,
             command: config.command.clone(),
+            ..EvalConfig::default()
         },
         watch,
     )?;
@@ -121,17 +122,13 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
     Ok(report)
 }
 
-fn twin_config(config: &DemoConfig) -> LearnBodyConfig {
-    let mut twin = LearnBodyConfig {
-        data: config.output.join("data/rook"),
-        output: config.output.join("rook.twin"),
-        threads: config.threads,
-        ..LearnBodyConfig::default()
-    };
-    twin.settings.train.epochs = EPOCHS;
-    twin.settings.train.batch = 64;
-    twin.settings.train.rate = 0.004;
-    twin
+fn twin_config(config: &DemoConfig) -> LearnConfig {
+    let mut body = BodyLearning::default();
+    body.settings.train.epochs = EPOCHS;
+    body.settings.train.batch = 64;
+    body.settings.train.rate = 0.004;
+    let (data, output) = (config.output.join("data/rook"), config.output.join("rook.twin"));
+    LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Body(body)) }
 }
 
 /// Training poses of both characters, and the clips that their twins are tried on.

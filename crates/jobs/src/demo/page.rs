@@ -44,22 +44,24 @@ pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Secti
     let mut weighed = Table::new([
         Column::text("clip"),
         Column::text("method"),
-        Column::number("mean, cm", 4).lowest_is_best(),
-        Column::number("95 %, cm", 4),
-        Column::number("max, cm", 2),
+        Column::number("mean, mm", 3).lowest_is_best(),
+        Column::number("95 %, mm", 3),
+        Column::number("max, mm", 2),
         Column::number("ms per pose", 3),
     ]);
     for (set, methods) in &report.eval.sets {
         for (name, m) in methods {
-            let numbers = [m.mean_cm, m.p95_cm, m.max_cm, m.ms].map(Cell::from);
+            let numbers = [m.mean_mm, m.p95_mm, m.max_mm, m.ms].map(Cell::from);
             weighed =
                 weighed.row([Cell::from(set.clone()), Cell::from(name.clone())].into_iter().chain(numbers));
         }
     }
     let story = format!(
-        "{} networks, trained for {:.0} s on {} random poses; neither clip was among them. A full twin sees \
+        "{}, trained for {:.0} s on {} random poses; neither clip was among them. A full twin sees \
          10,000 poses. The heat maps are in twin/eval.html.",
-        report.twin.groups, report.twin.seconds, report.twin.poses
+        report.twin.details.lines().join(", "),
+        report.twin.seconds,
+        report.twin.poses
     );
     let mut page = Page::new("Understudy: the demo")
         .subtitle(format!("Two characters, their clips, datasets and twins, in {:.0} s", report.seconds))

@@ -1,9 +1,10 @@
 //! `bench` for face twins: one pose at a time beside onnxruntime and PyTorch on the same networks, and
 //! training beside PyTorch, in one alternating run, with the rig's own cost.
 
-use super::data::open_face_twin;
-use super::onnx::{face_graph, untied_weights};
 use crate::twin::bench::{BenchTwinConfig, Contest, median, time};
+use crate::twin::export::onnx_graph;
+use crate::twin::face::onnx::untied_weights;
+use crate::twin::face::open_face_twin;
 use crate::twin::peers::{Peers, environment};
 use crate::twin::race::TrainingRace;
 use crate::{Event, JobError, Watch, rigs, threads};
@@ -76,7 +77,7 @@ pub fn bench_face(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchFa
         None => None,
         Some(folder) => {
             environment(folder, watch)?;
-            write_atomic(&folder.join("face.onnx"), &face_graph(&twin.parts()))?;
+            write_atomic(&folder.join("face.onnx"), &onnx_graph(&Twin::from(Arc::clone(&twin))))?;
             hand_over(folder, &twin.parts(), &poses)?;
             Some(Peers::launch(folder, "face_peers.py", SCRIPT, watch)?)
         }

@@ -9,7 +9,7 @@ pub use twin::{NetworkFacts, TwinFacts};
 use crate::convert::Content;
 use crate::outputs::extension;
 use crate::rigs::{self, Names};
-use crate::twin::onnx::{BONES_KEY, CONTROLS_KEY};
+use crate::twin::export::{BONES_KEY, CONTROLS_KEY};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};

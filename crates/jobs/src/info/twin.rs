@@ -2,17 +2,16 @@
 
 use super::{ControlFacts, InfoReport, MeshFacts};
 use crate::JobError;
+use crate::twin::kind::kind;
 use crate::twin::open_twin;
 use serde::Serialize;
 use std::path::Path;
-use understudy_runtime::body::BodyTwin;
-use understudy_runtime::face::{FaceTwin, Stage};
-use understudy_runtime::{Precision, Twin};
+use understudy_runtime::Precision;
 
 /// About a twin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TwinFacts {
-    /// `body` or `face`.
+    /// Its kind: `body` or `face`.
     pub method: &'static str,
     /// What it is a twin of.
     pub rig: String,
@@ -55,69 +54,25 @@ pub struct NetworkFacts {
 pub fn look(path: &Path) -> Result<InfoReport, JobError> {
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
     let twin = open_twin(path)?;
-    let controls = twin.header().inputs.controls.iter().map(ControlFacts::new).collect();
-    let report = InfoReport { kind: "twin", ..InfoReport::default() };
-    Ok(match &twin {
-        Twin::Body(body_twin) => InfoReport { twin: Some(body(body_twin, bytes)), ..report },
-        Twin::Face(face_twin) => {
-            let mesh = Some(MeshFacts::new(face_twin.mesh()));
-            InfoReport { mesh, controls, twin: Some(face(face_twin, bytes)), ..report }
-        }
-    })
-}
-
-fn bits(precision: Precision) -> u32 {
-    match precision {
-        Precision::Half => 16,
-        Precision::Single => 32,
-    }
-}
-
-fn face(twin: &FaceTwin, bytes: u64) -> TwinFacts {
-    let parts = twin.parts();
-    let networks = parts.nets.iter().map(|net| NetworkFacts {
-        name: net.name.clone(),
-        stage: match net.stage {
-            Stage::Coarse => "coarse",
-            Stage::Refinement => "refinement",
+    let own = kind(&twin);
+    let facts = TwinFacts {
+        method: twin.method(),
+        rig: twin.header().rig.clone(),
+        vertices: twin.vertex_count(),
+        weight_bits: match twin.precision() {
+            Precision::Half => 16,
+            Precision::Single => 32,
         },
-        vertices: net.vertices.len(),
-        inputs: net.inputs.len(),
-        layers: net.dense.iter().map(|layer| layer.bias.len()).collect(),
-        map: net.map.as_ref().map(|map| map.shape.map_side()),
-        shared_features: net.map.as_ref().map(|map| map.shape.shared_features),
-    });
-    TwinFacts {
-        method: "face",
-        rig: twin.header().rig.clone(),
-        vertices: twin.vertex_count(),
-        weight_bits: bits(twin.precision()),
         bytes,
         multiply_adds: twin.multiply_adds(),
-        networks: networks.collect(),
-        rigid: [parts.bodies.len(), parts.rigid.len()],
-    }
-}
-
-fn body(twin: &BodyTwin, bytes: u64) -> TwinFacts {
-    let groups = twin.parts().groups;
-    let networks = groups.iter().map(|group| NetworkFacts {
-        name: twin.header().inputs.bones[group.bone].name.clone(),
-        stage: "group",
-        vertices: group.vertices.len(),
-        inputs: group.inputs.len(),
-        layers: group.layers.iter().map(|layer| layer.bias.len()).collect(),
-        map: None,
-        shared_features: None,
-    });
-    TwinFacts {
-        method: "body",
-        rig: twin.header().rig.clone(),
-        vertices: twin.vertex_count(),
-        weight_bits: bits(twin.precision()),
-        bytes,
-        multiply_adds: twin.multiply_adds(),
-        networks: networks.collect(),
-        rigid: [0, 0],
-    }
+        networks: own.networks(),
+        rigid: own.rigid(),
+    };
+    Ok(InfoReport {
+        kind: "twin",
+        mesh: own.stored_mesh().map(MeshFacts::new),
+        controls: twin.header().inputs.controls.iter().map(ControlFacts::new).collect(),
+        twin: Some(facts),
+        ..InfoReport::default()
+    })
 }

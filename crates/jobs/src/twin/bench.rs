@@ -1,8 +1,7 @@
 //! `bench`: a twin's speed beside onnxruntime and PyTorch on the same network, in one alternating run, with
 //! the rig's own cost and what the machine can do at most.
 
-use super::data::open_body_twin;
-use super::onnx::body_graph;
+use super::export::onnx_graph;
 use super::peers::Peers;
 pub use super::race::TrainingRace;
 use super::race::race;
@@ -115,7 +114,9 @@ struct Poses {
 
 /// Times a twin.
 pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTwinReport, JobError> {
-    let twin = open_body_twin(&config.twin)?;
+    let Twin::Body(twin) = super::open_twin(&config.twin)? else {
+        return Err(JobError::unusable(&config.twin, "is no twin of a body"));
+    };
     if config.rounds == 0 {
         return Err(JobError::setting("rounds", "0 rounds measure nothing"));
     }
@@ -129,7 +130,7 @@ pub fn bench_twin(config: &BenchTwinConfig, watch: &dyn Watch) -> Result<BenchTw
         None => None,
         Some(folder) => Some(Peers::start(
             folder,
-            &body_graph(&twin.parts()),
+            &onnx_graph(&Twin::from(Arc::clone(&twin))),
             &twin.parts(),
             &poses.bones,
             &poses.controls,

@@ -1,14 +1,14 @@
 //! Datasets and twins from disk into memory.
 
-use crate::rigs::Recorded;
+use super::kind::kind;
+use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
-use std::sync::Arc;
 use understudy_core::{Affine3A, Bone, Skeleton, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::{Recording, RecordingError};
+use understudy_rigs::Rig;
 use understudy_runtime::Twin;
-use understudy_runtime::body::BodyTwin;
 
 /// A dataset in memory, of any rig.
 pub(crate) struct Loaded {
@@ -64,58 +64,63 @@ impl Loaded {
 
     /// Reads at most `most` poses of a dataset that a twin is to be held against: of its mesh, with its bones in its
     /// order.
-    pub fn read_for(
-        twin: &BodyTwin,
-        folder: &Path,
-        most: usize,
-        watch: &dyn Watch,
-    ) -> Result<Self, JobError> {
+    pub fn read_for(twin: &Twin, folder: &Path, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
         let mut loaded = Self::read_some(folder, most, watch)?;
         if loaded.recording.mesh.topology_hash() != twin.header().topology_hash {
             let want = (twin.vertex_count(), twin.header().topology_hash);
             return Err(JobError::other_topology(folder, &loaded.recording.mesh, "the twin's", want));
         }
-        loaded.match_twin(twin).map_err(|problem| JobError::unusable(folder, problem))?;
+        match_twin(twin, &mut loaded.recording).map_err(|problem| JobError::unusable(folder, problem))?;
         Ok(loaded)
-    }
-
-    /// Puts the bones into the twin's order, by name. Says what does not fit.
-    fn match_twin(&mut self, twin: &BodyTwin) -> Result<(), String> {
-        let recording = &mut self.recording;
-        let Some(skeleton) = recording.skeleton.take() else {
-            return Err(RecordingError::NoBones.to_string());
-        };
-        let wanted = &twin.header().inputs.bones;
-        let find = |name: &str| {
-            skeleton.find(name).ok_or_else(|| format!("it has no bone '{name}', which the twin needs"))
-        };
-        let order = wanted.iter().map(|bone| find(&bone.name)).collect::<Result<Vec<usize>, String>>()?;
-        let known = |name: &str| wanted.iter().any(|bone| bone.name == name);
-        if let Some(other) = skeleton.bones().iter().find(|bone| !known(&bone.name)) {
-            return Err(format!("it has a bone '{}', which the twin does not know", other.name));
-        }
-        let skeleton = match order.iter().enumerate().any(|(new, old)| new != *old) {
-            true => reorder(&skeleton, &mut recording.bones, &order)?,
-            false => skeleton,
-        };
-        for (index, own) in twin.parts().rest_bones.iter().enumerate() {
-            // Twins were bound where the skeleton rests before they were bound where the mesh is.
-            let bound = skeleton.inverse_bind()[index].inverse();
-            if !(same_place(own, &bound) || same_place(own, &skeleton.rest_global()[index])) {
-                let name = &wanted[index].name;
-                return Err(format!(
-                    "its bone '{name}' is bound elsewhere, or has other axes, than the twin's"
-                ));
-            }
-        }
-        recording.skeleton = Some(skeleton);
-        Ok(())
     }
 
     /// What the rig is recognised by.
     pub fn recorded<'a>(&'a self, folder: &'a Path) -> Recorded<'a> {
         Recorded { folder, header: &self.header, recording: &self.recording }
     }
+}
+
+/// Whether a twin can be posed by what was recorded; puts the bones into its order, by name. Says what does not fit.
+pub(crate) fn match_twin(twin: &Twin, recording: &mut Recording) -> Result<(), String> {
+    let inputs = &twin.header().inputs;
+    if let Some(control) =
+        inputs.controls.iter().find(|control| recording.specs.find(&control.name).is_none())
+    {
+        return Err(format!("it has no control '{}', which the twin needs", control.name));
+    }
+    if inputs.bones.is_empty() {
+        // Whatever moves the mesh must be a control that the twin knows.
+        let stranger = recording.specs.iter().find(|spec| inputs.controls.find(&spec.name).is_none());
+        return match stranger {
+            Some(spec) => Err(format!("it has a control '{}', which the twin does not know", spec.name)),
+            None => Ok(()),
+        };
+    }
+    let Some(skeleton) = recording.skeleton.take() else {
+        return Err(RecordingError::NoBones.to_string());
+    };
+    let find = |name: &str| {
+        skeleton.find(name).ok_or_else(|| format!("it has no bone '{name}', which the twin needs"))
+    };
+    let order = inputs.bones.iter().map(|bone| find(&bone.name)).collect::<Result<Vec<usize>, String>>()?;
+    let known = |name: &str| inputs.bones.iter().any(|bone| bone.name == name);
+    if let Some(other) = skeleton.bones().iter().find(|bone| !known(&bone.name)) {
+        return Err(format!("it has a bone '{}', which the twin does not know", other.name));
+    }
+    let skeleton = match order.iter().enumerate().any(|(new, old)| new != *old) {
+        true => reorder(&skeleton, &mut recording.bones, &order)?,
+        false => skeleton,
+    };
+    for (index, own) in kind(twin).rest_bones().iter().enumerate() {
+        // Twins were bound where the skeleton rests before they were bound where the mesh is.
+        let bound = skeleton.inverse_bind()[index].inverse();
+        if !(same_place(own, &bound) || same_place(own, &skeleton.rest_global()[index])) {
+            let name = &inputs.bones[index].name;
+            return Err(format!("its bone '{name}' is bound elsewhere, or has other axes, than the twin's"));
+        }
+    }
+    recording.skeleton = Some(skeleton);
+    Ok(())
 }
 
 /// The bones in another order, and in every pose.
@@ -151,10 +156,13 @@ pub fn open_twin(path: &Path) -> Result<Twin, JobError> {
     Twin::parse(&bytes).map_err(|error| JobError::unusable(path, error))
 }
 
-/// Reads a body twin.
-pub fn open_body_twin(path: &Path) -> Result<Arc<BodyTwin>, JobError> {
-    match open_twin(path)? {
-        Twin::Body(twin) => Ok(twin),
-        Twin::Face(_) => Err(JobError::unusable(path, "is a twin of a face; one of a body is needed")),
-    }
+/// The rig that a twin was learned from, where it can be opened and still has the same topology: `named` by the user,
+/// as it was typed when the twin was learned, or beside the twin's file.
+pub(crate) fn live_rig(twin: &Twin, path: &Path, named: Option<&str>) -> Option<Box<dyn Rig>> {
+    let own = &twin.header().rig;
+    let beside = path.parent().map(|folder| folder.join(own).to_string_lossy().into_owned());
+    let places = [named.map(str::to_owned), Some(own.clone()), beside];
+    let open = |place: String| rigs::open(&place, &crate::Silent).ok().map(|open| open.rig);
+    let own = twin.header().topology_hash;
+    places.into_iter().flatten().find_map(|place| open(place).filter(|rig| rig.mesh().topology_hash() == own))
 }

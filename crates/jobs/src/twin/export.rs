@@ -1,13 +1,21 @@
-//! `export --onnx`: the whole of a twin as an ONNX graph for other programs. The fitted skin alone, for
+//! `export`: a twin of any kind for other programs. The whole of it as an ONNX graph; what of it is plain skinning, for
 //! engines that run no code, is in `export_glb`.
 
-use super::data::open_body_twin;
-use super::onnx::body_graph;
-use crate::JobError;
+use super::export_glb::{ExportGlbReport, GlbSettings, export_glb};
+use super::kind::kind;
+use super::open_twin;
 use crate::outputs::{check_distinct, check_file};
+use crate::{JobError, Watch};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use understudy_io::onnx::Graph;
 use understudy_io::write_atomic;
+use understudy_runtime::Twin;
+
+/// Metadata of a graph: names of the bones in the order of the input `bones`.
+pub(crate) const BONES_KEY: &str = "understudy.bones";
+/// Metadata of a graph: names of the controls in the order of the input `controls`.
+pub(crate) const CONTROLS_KEY: &str = "understudy.controls";
 
 /// What to export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,18 +23,33 @@ use understudy_io::write_atomic;
 pub struct ExportConfig {
     /// The twin's file.
     pub twin: PathBuf,
-    /// The ONNX file.
-    pub output: PathBuf,
+    /// The ONNX file, where one is wanted.
+    pub onnx: Option<PathBuf>,
+    /// The GLB file, where one is wanted.
+    pub glb: Option<PathBuf>,
+    /// How the GLB is made.
+    pub glb_settings: GlbSettings,
 }
 
 /// What was exported.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExportReport {
+    /// The ONNX graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<OnnxReport>,
+    /// The skin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glb: Option<ExportGlbReport>,
+}
+
+/// An ONNX graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OnnxReport {
     /// The file.
     pub output: PathBuf,
     /// Its size.
     pub bytes: usize,
-    /// Names of the bones in the order of the input `bones`, `[bones, 3, 4]`.
+    /// Names of the bones in the order of the input `bones`, `[bones, 3, 4]`, which is left out where there are none.
     pub bones: Vec<String>,
     /// Names of the controls in the order of the input `controls`, which is left out where there are none.
     pub controls: Vec<String>,
@@ -34,28 +57,55 @@ pub struct ExportReport {
     pub vertices: [usize; 2],
 }
 
-/// Fails where an export would replace its own input, or write two formats into one file.
-pub fn check_outputs(twin: &Path, onnx: Option<&Path>, glb: Option<&Path>) -> Result<(), JobError> {
-    for output in [onnx, glb].into_iter().flatten() {
-        check_file(output, &[twin])?;
+/// Writes what is wanted; nothing where that cannot be.
+pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, JobError> {
+    let outputs = [("onnx", config.onnx.as_deref()), ("glb", config.glb.as_deref())];
+    let wanted: Vec<_> = outputs.into_iter().filter_map(|(name, path)| Some((name, path?))).collect();
+    if wanted.is_empty() {
+        return Err(JobError::setting("export", "neither an ONNX nor a GLB file is named"));
     }
-    match (onnx, glb) {
-        (Some(onnx), Some(glb)) => check_distinct(&[("onnx", onnx), ("glb", glb)]),
-        _ => Ok(()),
+    for (_, path) in &wanted {
+        check_file(path, &[&config.twin])?;
     }
+    check_distinct(&wanted)?;
+    let twin = open_twin(&config.twin)?;
+    // The one that can fail comes first.
+    let glb = match &config.glb {
+        None => None,
+        Some(output) => Some(export_glb(&twin, &config.twin, output, &config.glb_settings, watch)?),
+    };
+    let onnx = match &config.onnx {
+        None => None,
+        Some(output) => {
+            let bytes = onnx_graph(&twin);
+            write_atomic(output, &bytes)?;
+            let inputs = &twin.header().inputs;
+            Some(OnnxReport {
+                output: output.clone(),
+                bytes: bytes.len(),
+                bones: inputs.bones.iter().map(|bone| bone.name.clone()).collect(),
+                controls: inputs.controls.iter().map(|control| control.name.clone()).collect(),
+                vertices: [twin.vertex_count(), 3],
+            })
+        }
+    };
+    Ok(ExportReport { onnx, glb })
 }
 
-/// Writes the ONNX graph.
-pub fn export_onnx(config: &ExportConfig) -> Result<ExportReport, JobError> {
-    check_file(&config.output, &[&config.twin])?;
-    let twin = open_body_twin(&config.twin)?;
-    let bytes = body_graph(&twin.parts());
-    write_atomic(&config.output, &bytes)?;
-    Ok(ExportReport {
-        output: config.output.clone(),
-        bytes: bytes.len(),
-        bones: twin.header().inputs.bones.iter().map(|bone| bone.name.clone()).collect(),
-        controls: twin.header().inputs.controls.iter().map(|control| control.name.clone()).collect(),
-        vertices: [twin.vertex_count(), 3],
-    })
+/// The bytes of the whole twin as an ONNX model. Its metadata say whose it is, in which unit, and what its inputs hold, in
+/// order: lists in JSON, as names may hold anything.
+pub fn onnx_graph(twin: &Twin) -> Vec<u8> {
+    let mut graph = Graph::default();
+    kind(twin).draw(&mut graph);
+    let (rig, inputs) = (&twin.header().rig, &twin.header().inputs);
+    graph.metadata("understudy.rig", rig);
+    graph.metadata("understudy.unit", "cm");
+    let bones: Vec<&str> = inputs.bones.iter().map(|bone| bone.name.as_str()).collect();
+    let controls: Vec<&str> = inputs.controls.iter().map(|spec| spec.name.as_str()).collect();
+    for (key, names) in [(BONES_KEY, bones), (CONTROLS_KEY, controls)] {
+        if !names.is_empty() {
+            graph.metadata(key, &serde_json::Value::from(names).to_string());
+        }
+    }
+    graph.to_bytes(rig)
 }

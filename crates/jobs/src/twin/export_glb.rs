@@ -1,10 +1,11 @@
-//! `export --glb`: the linear part of a body twin as a plain skinned GLB with clips, for engines that run no
-//! code. Start at [`export_glb`]; what the networks add is lost, and the report says how much that is.
+//! `export --glb`: the linear part of a twin with bones as a plain skinned GLB with clips, for engines that run no
+//! code. Start at `export_glb`; what the networks add is lost, and the report says how much that is.
 
-use super::data::{Loaded, open_body_twin};
+use super::data::{Loaded, live_rig};
+use super::kind::kind;
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
-use crate::{Event, JobError, Watch, rigs, threads};
+use crate::{Event, JobError, Watch, threads};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use understudy_learn::Recording;
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
 use understudy_rigs::sampling::SamplingConfig;
 use understudy_rigs::{Rig, RigPose};
-use understudy_runtime::body::BodyTwin;
+use understudy_runtime::Twin;
 
 /// Poses that the skin is fitted to: as many as the baseline `lbs4` looks at.
 const POSES: usize = 200;
@@ -26,14 +27,12 @@ const CANDIDATES: usize = 16;
 /// How far the file may play beside the fitted skin before the report warns, mm.
 const PLAYBACK_MM: f64 = 0.01;
 
-/// What to export.
+/// How a GLB is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ExportGlbConfig {
-    /// The twin's file.
-    pub twin: PathBuf,
-    /// The GLB file.
-    pub output: PathBuf,
+pub struct GlbSettings {
+    /// The rig, where it is not where the twin says.
+    pub rig: Option<String>,
     /// The dataset that the skin is fitted to. `None`: the twin's own linear part where it blends at most four
     /// bones, else random poses of its rig.
     pub train: Option<PathBuf>,
@@ -45,16 +44,9 @@ pub struct ExportGlbConfig {
     pub threads: usize,
 }
 
-impl Default for ExportGlbConfig {
+impl Default for GlbSettings {
     fn default() -> Self {
-        Self {
-            twin: PathBuf::new(),
-            output: PathBuf::new(),
-            train: None,
-            clips: Vec::new(),
-            rate: None,
-            threads: threads::available(),
-        }
+        Self { rig: None, train: None, clips: Vec::new(), rate: None, threads: threads::available() }
     }
 }
 
@@ -98,10 +90,10 @@ pub struct GlbClip {
     pub frames: usize,
     /// Frames a second.
     pub rate: f32,
-    /// How far the skin is from the original, mean over vertices and frames, cm.
-    pub mean_cm: f64,
-    /// The worst vertex, cm.
-    pub max_cm: f64,
+    /// How far the skin is from the original, mean over vertices and frames, mm.
+    pub mean_mm: f64,
+    /// The worst vertex, mm.
+    pub max_mm: f64,
     /// How far the joints of the file are from the fitted skin, worst vertex, mm: zero but for rounding
     /// unless bones shear, which joints cannot.
     pub playback_mm: f64,
@@ -115,21 +107,30 @@ struct Take {
     vertices: Vec<Vec<Vec3>>,
 }
 
-/// Fits the skin, turns the bones into joints and writes the GLB.
-pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportGlbReport, JobError> {
+/// Fits the skin, turns the bones into joints and writes the GLB. `path` is the twin's.
+pub(super) fn export_glb(
+    twin: &Twin,
+    path: &Path,
+    output: &Path,
+    config: &GlbSettings,
+    watch: &dyn Watch,
+) -> Result<ExportGlbReport, JobError> {
     let clips = config.clips.iter().map(Path::new);
-    let inputs = std::iter::once(config.twin.as_path()).chain(config.train.as_deref()).chain(clips);
-    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
+    check_file(output, &config.train.as_deref().into_iter().chain(clips).collect::<Vec<_>>())?;
     if let Some(rate) = config.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(JobError::setting("rate", format!("{rate} frames per second; more than 0 is wanted")));
     }
+    if twin.header().inputs.bones.is_empty() {
+        let problem =
+            "this twin has no bones and so no skin; learn one from its dataset with 'understudy learn lbs'";
+        return Err(JobError::setting("--glb", problem));
+    }
     let pool = threads::pool(config.threads)?;
-    let twin = open_body_twin(&config.twin)?;
     let train = match &config.train {
         None => None,
-        Some(folder) => Some(Loaded::read_for(&twin, folder, POSES, watch)?),
+        Some(folder) => Some(Loaded::read_for(twin, folder, POSES, watch)?),
     };
-    let rig = live_rig(&twin);
+    let rig = live_rig(twin, path, config.rig.as_deref());
     // The rig as it is now comes first: its colours go with it.
     let (mesh, skeleton) = match (&rig, &train) {
         (Some(rig), _) => (rig.mesh().clone(), rig.skeleton().cloned()),
@@ -139,13 +140,13 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
                 "holds no faces, and its rig '{}' is not at hand; name the dataset that it was trained on with --train",
                 twin.header().rig
             );
-            return Err(JobError::unusable(&config.twin, problem));
+            return Err(JobError::unusable(path, problem));
         }
     };
-    let skeleton = bound_as_twin(&twin, skeleton, &config.twin)?;
+    let skeleton = bound_as_twin(twin, skeleton, path)?;
     let (skin, weights) =
-        pool.install(|| fit_skin(&twin, &mesh, &skeleton, train, rig.as_deref(), config, watch))?;
-    let takes = pool.install(|| takes(config, &twin, rig.as_deref(), watch))?;
+        pool.install(|| fit_skin(twin, &mesh, &skeleton, train, rig.as_deref(), path, watch))?;
+    let takes = pool.install(|| takes(config, twin, rig.as_deref(), watch))?;
     if takes.is_empty() {
         watch.event(Event::Note { message: "there is no clip: the file holds the rest pose alone" });
     }
@@ -170,10 +171,10 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
         colours: colours.as_deref(),
         ..GltfScene::new(&twin.header().rig, &mesh)
     };
-    let bytes = to_glb_bytes(&scene).map_err(|error| JobError::unusable(&config.twin, error))?;
-    understudy_io::write_atomic(&config.output, &bytes)?;
+    let bytes = to_glb_bytes(&scene).map_err(|error| JobError::unusable(path, error))?;
+    understudy_io::write_atomic(output, &bytes)?;
     Ok(ExportGlbReport {
-        output: config.output.clone(),
+        output: output.to_owned(),
         bytes: bytes.len(),
         vertices: mesh.vertex_count(),
         bones: skeleton.len(),
@@ -183,31 +184,28 @@ pub fn export_glb(config: &ExportGlbConfig, watch: &dyn Watch) -> Result<ExportG
     })
 }
 
-/// The rig that the twin was learned from, where it can be opened and still has the same topology.
-fn live_rig(twin: &BodyTwin) -> Option<Box<dyn Rig>> {
-    let rig = rigs::open(&twin.header().rig, &crate::Silent).ok().map(|open| open.rig);
-    rig.filter(|rig| rig.mesh().topology_hash() == twin.header().topology_hash)
-}
-
 /// The bones, bound where the twin takes them to be.
-fn bound_as_twin(twin: &BodyTwin, skeleton: Option<Skeleton>, path: &Path) -> Result<Skeleton, JobError> {
+fn bound_as_twin(twin: &Twin, skeleton: Option<Skeleton>, path: &Path) -> Result<Skeleton, JobError> {
     let own = |bones: &Skeleton| {
         bones.bones().iter().map(|b| &b.name).eq(twin.header().inputs.bones.iter().map(|b| &b.name))
     };
     let skeleton = skeleton.filter(own).ok_or_else(|| {
-        JobError::unusable(path, format!("its rig no longer has the twin's {} bones", twin.bone_count()))
+        JobError::unusable(
+            path,
+            format!("its rig no longer has the twin's {} bones", twin.header().inputs.bones.len()),
+        )
     })?;
-    let inverse = twin.parts().rest_bones.iter().map(Affine3A::inverse).collect();
+    let inverse = kind(twin).rest_bones().iter().map(Affine3A::inverse).collect();
     skeleton.with_inverse_bind(inverse).map_err(|error| JobError::unusable(path, error))
 }
 
 fn fit_skin(
-    twin: &BodyTwin,
+    twin: &Twin,
     mesh: &Mesh,
     skeleton: &Skeleton,
     train: Option<Loaded>,
     rig: Option<&dyn Rig>,
-    config: &ExportGlbConfig,
+    path: &Path,
     watch: &dyn Watch,
 ) -> Result<(Skinned, WeightSource), JobError> {
     let inverse_rest = skeleton.inverse_bind();
@@ -215,7 +213,7 @@ fn fit_skin(
         let examples = Examples { poses, rest: mesh.positions(), inverse_rest };
         Skinned::fit("lbs4", &examples, INFLUENCES, CANDIDATES)
     };
-    match (train, twin.parts().base, rig) {
+    match (train, kind(twin).skin(), rig) {
         (Some(train), ..) => Ok((fit(&train.recording), WeightSource::Dataset)),
         // One bone per vertex is no skin worth showing: poses of the rig give a better one.
         (None, Some(base), _) if (2..=INFLUENCES).contains(&base.max_influences()) => {
@@ -242,7 +240,7 @@ fn fit_skin(
             };
             Ok((fit(&poses), WeightSource::Rig))
         }
-        (None, _, None) => Err(JobError::unusable(&config.twin, "there are no poses to fit a skin to")),
+        (None, _, None) => Err(JobError::unusable(path, "there are no poses to fit a skin to")),
     }
 }
 
@@ -259,8 +257,8 @@ fn evaluate(rig: &dyn Rig, controls: &[Controls]) -> Result<BonesAndVertices, Jo
 }
 
 fn takes(
-    config: &ExportGlbConfig,
-    twin: &BodyTwin,
+    config: &GlbSettings,
+    twin: &Twin,
     rig: Option<&dyn Rig>,
     watch: &dyn Watch,
 ) -> Result<Vec<Take>, JobError> {
@@ -288,7 +286,7 @@ fn takes(
 }
 
 /// The clips that a dataset was recorded from, frame by frame.
-fn recorded(folder: &Path, twin: &BodyTwin, watch: &dyn Watch) -> Result<Vec<Take>, JobError> {
+fn recorded(folder: &Path, twin: &Twin, watch: &dyn Watch) -> Result<Vec<Take>, JobError> {
     let loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
     let header = loaded.header.clone();
     let list = |key: &str| -> Vec<String> {
@@ -343,8 +341,8 @@ fn joint_clip(take: &Take, skeleton: &Skeleton, skin: &Skinned) -> Result<(Joint
         name: take.name.clone(),
         frames: poses.len(),
         rate: take.rate,
-        mean_cm: summary.mean,
-        max_cm: summary.max,
+        mean_mm: summary.mean * 10.0,
+        max_mm: summary.max * 10.0,
         playback_mm: f64::from(playback) * 10.0,
     };
     let clip = JointClip { name: take.name.clone(), rate: take.rate, poses, shape_weights: Vec::new() };

@@ -13,6 +13,7 @@ pub use skinning::Skinned;
 use crate::Recording;
 use std::cell::OnceCell;
 use std::fmt;
+use std::sync::Arc;
 use understudy_core::{Affine3A, Vec3};
 
 /// Poses that skins are fitted to.
@@ -126,22 +127,22 @@ impl<'a> Fitter<'a> {
     }
 
     /// Fits one.
-    pub fn fit(&self, baseline: Baseline) -> Box<dyn Approximation> {
+    pub fn fit(&self, baseline: Baseline) -> Arc<dyn Approximation> {
         let (name, examples) = (baseline.to_string(), &self.examples);
         match baseline {
-            Baseline::Rigid => Box::new(self.rigid().clone()),
-            Baseline::Skinning4 => Box::new(self.skinning4().clone()),
-            Baseline::SkinningAll => Box::new(Skinned::fit(&name, examples, usize::MAX, usize::MAX)),
+            Baseline::Rigid => Arc::new(self.rigid().clone()),
+            Baseline::Skinning4 => Arc::new(self.skinning4().clone()),
+            Baseline::SkinningAll => Arc::new(Skinned::fit(&name, examples, usize::MAX, usize::MAX)),
             Baseline::Rotational(joints) => {
-                Box::new(RotationalRegression::fit(&name, examples, self.rigid(), joints))
+                Arc::new(RotationalRegression::fit(&name, examples, self.rigid(), joints))
             }
-            Baseline::PoseSpace(count) => Box::new(PoseSpace::fit(&name, examples, self.skinning4(), count)),
+            Baseline::PoseSpace(count) => Arc::new(PoseSpace::fit(&name, examples, self.skinning4(), count)),
         }
     }
 
     /// The fit that these parameters were taken from; `None` where they cannot be of this mesh and skeleton.
     /// Needs no poses.
-    pub fn restore(&self, baseline: Baseline, parameters: &Parameters) -> Option<Box<dyn Approximation>> {
+    pub fn restore(&self, baseline: Baseline, parameters: &Parameters) -> Option<Arc<dyn Approximation>> {
         let (name, examples) = (baseline.to_string(), &self.examples);
         Some(match baseline {
             Baseline::Rigid | Baseline::Skinning4 | Baseline::SkinningAll => {
@@ -152,12 +153,12 @@ impl<'a> Fitter<'a> {
                     Baseline::Skinning4 => self.skinning4.set(skin.clone()),
                     _ => Ok(()),
                 };
-                Box::new(skin)
+                Arc::new(skin)
             }
             Baseline::Rotational(joints) => {
-                Box::new(RotationalRegression::restore(&name, examples, joints, parameters)?)
+                Arc::new(RotationalRegression::restore(&name, examples, joints, parameters)?)
             }
-            Baseline::PoseSpace(_) => Box::new(PoseSpace::restore(&name, examples, parameters)?),
+            Baseline::PoseSpace(_) => Arc::new(PoseSpace::restore(&name, examples, parameters)?),
         })
     }
 }

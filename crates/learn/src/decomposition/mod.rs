@@ -1,6 +1,6 @@
 //! Smooth skinning decomposition with rigid bones (Le and Deng 2012): an animation of vertices in, a plain
 //! linear blend skin out: bones, convex weights, rigid motions. Start at [`decompose`]; [`Decomposed`] plays
-//! it, and [`Reconstruction`] is how it is weighed on meshes that it has not seen.
+//! it, and [`DecomposedSkin`] is how it is weighed on meshes that it has not seen.
 //!
 //! The paper alternates between weights and bones. Both halves see the mesh through inner products only:
 //! `weights` has the Gram matrix of a vertex, `bones` that of a pair of bones. `search` alternates, `clusters`
@@ -14,7 +14,7 @@ mod search;
 mod simplex;
 mod weights;
 
-pub use reconstruct::{DecomposedSkin, Reconstruction};
+pub use reconstruct::DecomposedSkin;
 
 use crate::recording::LARGEST_CM;
 use animation::Animation;

@@ -12,21 +12,6 @@ const PASSES: usize = 300;
 /// A pass that moves the vertices by less than this share of the mesh's displacement is the last.
 const SHARE: f64 = 1e-5;
 
-/// Something that comes as near to a given mesh as it can: a baseline that is shown the answer.
-pub trait Reconstruction: Send + Sync {
-    /// Short, for tables and JSON.
-    fn name(&self) -> &str;
-
-    /// Size of the model, without what is fitted to each mesh.
-    fn bytes(&self) -> usize;
-
-    /// The nearest mesh that it can make; `truth` and `out`: `[V]`.
-    ///
-    /// # Panics
-    /// When the lengths are not the model's.
-    fn reconstruct(&self, truth: &[Vec3], out: &mut [Vec3]);
-}
-
 /// The skin of a decomposition, ready to follow other meshes of the same topology.
 pub struct DecomposedSkin {
     name: String,
@@ -81,20 +66,15 @@ impl DecomposedSkin {
         self.tables.settle(&targets, &mut offsets, animation.vertices(), SHARE * moved, PASSES);
         Ok(offsets.iter().map(|offset| animation.to_affine(0, offset)).collect())
     }
-}
 
-impl Reconstruction for DecomposedSkin {
-    fn name(&self) -> &str {
+    /// Short, for tables and JSON.
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    fn bytes(&self) -> usize {
+    /// Size of the model, without what is fitted to each mesh.
+    pub fn bytes(&self) -> usize {
         let (_, bones, weights) = self.weights.compressed();
         self.rest.len() * 12 + bones.len() * 2 + weights.len() * 4
-    }
-
-    fn reconstruct(&self, truth: &[Vec3], out: &mut [Vec3]) {
-        let motions = self.pose(truth).expect("a finite mesh of the model's topology");
-        self.weights.linear_blend(&motions, &self.rest, out);
     }
 }

@@ -5,16 +5,109 @@
 //! 2, neighbours opposed), the power of `s` near `λ` follows from the moments `μ_m = ⟨s, T_m(L − 1) s⟩` of
 //! Chebyshev polynomials, damped by Jackson's kernel (Weiße et al. 2006).
 
+use super::figures::{Figures, Findings, Posed, Study};
+use super::pictures::Exhibit;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use understudy_core::{Adjacency, Vec3};
+use understudy_report::html::{Cell, Column, Section, Table};
+use understudy_report::plot::{LinePlot, Scale, Series};
 
+/// Poses whose errors are taken apart into frequencies: it costs as much as all the rest.
+const POSES: usize = 24;
 /// Bands of equal width in λ.
-pub const BANDS: usize = 20;
+const BANDS: usize = 20;
 /// Polynomials: twice as fine as the bands.
 const MOMENTS: usize = 48;
 
+/// Power of the error over the frequencies of the mesh.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpectrumFigures {
+    /// Mean power in each band, mm².
+    pub bands: Vec<f64>,
+    /// Power in the upper half, where neighbours disagree, mm².
+    pub high_power: f64,
+    /// The same as a share of all power.
+    pub high_share: f64,
+}
+
+/// The spectra of all methods.
+pub(crate) struct Spectra {
+    names: Vec<String>,
+    adjacency: Adjacency,
+    every: usize,
+    spectra: Vec<Spectrum>,
+}
+
+impl Spectra {
+    /// For what is weighed.
+    pub fn new(study: &Study<'_>) -> Self {
+        let adjacency = study.mesh.adjacency();
+        Self {
+            names: study.names.to_vec(),
+            every: study.poses().div_ceil(POSES).max(1),
+            spectra: study.names.iter().map(|_| Spectrum::new(&adjacency)).collect(),
+            adjacency,
+        }
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&String, SpectrumFigures)> {
+        self.names.iter().zip(&self.spectra).map(|(name, spectrum)| {
+            let bands: Vec<f64> = spectrum.bands().iter().map(|power| power * 100.0).collect();
+            let high_power = bands[bands.len() / 2..].iter().sum();
+            (name, SpectrumFigures { bands, high_power, high_share: spectrum.high_share() })
+        })
+    }
+}
+
+impl Figures for Spectra {
+    fn add(&mut self, method: usize, posed: &Posed<'_>) {
+        if posed.number.is_multiple_of(self.every) {
+            let error: Vec<Vec3> = posed.vertices.iter().zip(posed.truth).map(|(a, b)| *a - *b).collect();
+            self.spectra[method].add(&self.adjacency, &error);
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        let line = |(name, f): (&String, SpectrumFigures)| {
+            format!(
+                "{name}: {:.3}/1000 mm² of the error's power is between neighbours ({:.1} %)",
+                f.high_power * 1e3,
+                f.high_share * 100.0
+            )
+        };
+        let all: BTreeMap<&String, SpectrumFigures> = self.figures().collect();
+        self.figures().map(line).fold(Findings::default().field("spectrum", &all), Findings::line)
+    }
+
+    fn section(&self, _exhibits: &[Exhibit]) -> Option<Section> {
+        let mut plot = LinePlot::new("Spectrum of the error")
+            .x_label("eigenvalue of the Laplacian")
+            .y_label("mean power, mm²")
+            .y_scale(Scale::Log)
+            .size(760.0, 340.0);
+        let mut table = Table::new([
+            Column::text("method"),
+            Column::number("power between neighbours, 1/1000 mm²", 3).lowest_is_best(),
+            Column::number("share of all power, %", 2).lowest_is_best(),
+        ])
+        .caption("The upper half of the spectrum.");
+        for (name, figures) in self.figures() {
+            let points = figures.bands.iter().enumerate().filter(|(_, power)| **power > 0.0);
+            let points = points.map(|(band, power)| [frequency(band), *power]).collect();
+            plot = plot.series(Series::new(name.clone(), points));
+            let numbers = [figures.high_power * 1e3, figures.high_share * 100.0];
+            table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers.map(Cell::from)));
+        }
+        let caption = "Power of the error over eigenvalues of the mesh's Laplacian: to the left slow bulges, to the \
+                       right neighbours that disagree, which the eye reads as noise.";
+        Some(Section::new("Error over frequency").plot(&plot, caption).table(table))
+    }
+}
+
 /// Sums the power of errors, pose by pose.
 #[derive(Debug, Clone)]
-pub struct Spectrum {
+struct Spectrum {
     /// `1/√degree`, zero for a vertex without neighbours.
     scale: Vec<f32>,
     moments: [f64; MOMENTS],
@@ -24,7 +117,7 @@ pub struct Spectrum {
 
 impl Spectrum {
     /// For a mesh.
-    pub fn new(adjacency: &Adjacency) -> Self {
+    fn new(adjacency: &Adjacency) -> Self {
         let count = adjacency.vertex_count();
         let scale = |v: usize| match adjacency.neighbours(v).len() {
             0 => 0.0,
@@ -34,7 +127,7 @@ impl Spectrum {
     }
 
     /// Adds the error of one pose, cm.
-    pub fn add(&mut self, adjacency: &Adjacency, error: &[Vec3]) {
+    fn add(&mut self, adjacency: &Adjacency, error: &[Vec3]) {
         let start: Vec<Vec3> = error
             .iter()
             .zip(&self.scale)
@@ -63,7 +156,7 @@ impl Spectrum {
     }
 
     /// Mean power a vertex and pose in every band, cm² times the number of neighbours; low λ first.
-    pub fn bands(&self) -> [f64; BANDS] {
+    fn bands(&self) -> [f64; BANDS] {
         let jackson = |m: usize| {
             let n = MOMENTS as f64 + 1.0;
             let angle = std::f64::consts::PI / n;
@@ -87,7 +180,7 @@ impl Spectrum {
     }
 
     /// Share of the power above the middle, where neighbours disagree rather than agree.
-    pub fn high_share(&self) -> f64 {
+    fn high_share(&self) -> f64 {
         let bands = self.bands();
         let whole: f64 = bands.iter().sum();
         if whole > 0.0 { bands[BANDS / 2..].iter().sum::<f64>() / whole } else { 0.0 }
@@ -95,7 +188,7 @@ impl Spectrum {
 }
 
 /// The λ in the middle of a band.
-pub fn frequency(band: usize) -> f64 {
+fn frequency(band: usize) -> f64 {
     2.0 * (band as f64 + 0.5) / BANDS as f64
 }
 

@@ -1,11 +1,14 @@
-//! Pictures of a face and of what methods make of it, side by side: how it looks, and heat maps of distances
-//! or of angles between normals. `eval` and the demo show the same sheets.
+//! Pictures of poses and of what methods make of them, side by side: how they look, and heat maps of distances or of
+//! angles between normals. `eval` and the demo show the same sheets.
 
 use understudy_core::metrics::{distances, normal_angles, percentile};
-use understudy_core::{Mesh, Random, Vec3};
+use understudy_core::{Mesh, Vec3};
+use understudy_learn::Recording;
 use understudy_report::raster::{Actor, Camera, RenderSettings, render};
 use understudy_report::{HeatScale, Picture, Sheet};
-use understudy_runtime::face::{FaceTwin, Stage};
+
+/// Side of a picture, pixels.
+pub(super) const SIZE: usize = 300;
 
 /// A pose that is shown: the truth and what every method made of it.
 pub(crate) struct Exhibit {
@@ -30,7 +33,7 @@ pub(crate) struct Gallery<'a> {
     pub mesh: &'a Mesh,
     /// Of the character, where it is at hand; clay otherwise.
     pub colours: Option<&'a [Vec3]>,
-    /// Vertices that every picture must show.
+    /// Vertices that every picture must show; all where it is empty.
     pub subject: Vec<u32>,
     /// Methods to show: their place among an exhibit's, and what stands above their column.
     pub methods: Vec<(usize, String)>,
@@ -71,8 +74,13 @@ impl Gallery<'_> {
     }
 
     fn camera(&self, vertices: &[Vec3]) -> Camera {
-        let points: Vec<Vec3> = self.subject.iter().map(|v| vertices[*v as usize]).collect();
-        Camera::framing_points(&points, 18.0, 4.0, 1.0)
+        let points: Vec<Vec3> = self.subject().map(|v| vertices[v]).collect();
+        Camera::framing_points(&points, 22.0, 5.0, 1.0)
+    }
+
+    fn subject(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = if self.subject.is_empty() { self.mesh.vertex_count() } else { 0 };
+        self.subject.iter().map(|v| *v as usize).chain(0..all)
     }
 
     fn look(&self, vertices: &[Vec3], camera: &Camera) -> Picture {
@@ -107,26 +115,12 @@ impl Gallery<'_> {
         for exhibit in exhibits {
             for (method, _) in &self.methods {
                 let values = self.values(heat, &exhibit.truth, &exhibit.methods[*method]);
-                all.extend(self.subject.iter().map(|v| values[*v as usize]));
+                all.extend(self.subject().map(|v| values[v]));
             }
         }
         all.sort_unstable_by(f32::total_cmp);
         HeatScale::new(0.0, (percentile(&all, 98.0) as f32).max(least), label)
     }
-}
-
-/// What a twin's pictures should show: the face. Where it moves like no rigid body, coarse maps are refined;
-/// a twin without refinement is shown whole.
-pub(crate) fn subject(twin: &FaceTwin) -> Vec<u32> {
-    let parts = twin.parts();
-    let refined = parts.nets.iter().filter(|net| net.stage == Stage::Refinement);
-    let mut vertices: Vec<u32> = refined.flat_map(|net| net.vertices.iter().copied()).collect();
-    if vertices.is_empty() {
-        return (0..twin.vertex_count() as u32).collect();
-    }
-    vertices.sort_unstable();
-    vertices.dedup();
-    vertices
 }
 
 /// The mean angle of the faces around each vertex, degrees.
@@ -142,27 +136,18 @@ fn vertex_angles(mesh: &Mesh, truth: &[Vec3], now: &[Vec3]) -> Vec<f32> {
 }
 
 /// How strong an expression is: the mean change of an edge's length, whatever the head does.
-pub(super) fn strain(edges: &[(u32, u32)], rest: &[Vec3], vertices: &[Vec3]) -> f32 {
+fn strain(edges: &[(u32, u32)], rest: &[Vec3], vertices: &[Vec3]) -> f32 {
     let length = |v: &[Vec3], (a, b): (u32, u32)| v[a as usize].distance(v[b as usize]);
     edges.iter().map(|edge| (length(vertices, *edge) - length(rest, *edge)).abs()).sum()
 }
 
-/// Figures 3.6 and 3.7: a colour per network.
-pub(super) fn parts_sheet(twin: &FaceTwin, size: usize) -> Picture {
-    let (mesh, nets) = (twin.mesh(), twin.parts().nets);
-    let grey = Vec3::splat(0.6);
-    let camera = Camera::framing_points(mesh.positions(), 20.0, 4.0, 1.0);
-    let settings = RenderSettings { width: size, height: size, ..RenderSettings::default() };
-    let mut sheet = Sheet::new(2).column_labels(["coarse networks", "refinement networks"]);
-    for stage in [Stage::Coarse, Stage::Refinement] {
-        let mut colours = vec![grey; mesh.vertex_count()];
-        for (index, net) in nets.iter().enumerate().filter(|(_, net)| net.stage == stage) {
-            let mut random = Random::stream(5, index as u64);
-            let colour = Vec3::from_array([0; 3].map(|_| random.uniform(0.2, 0.95)));
-            net.vertices.iter().for_each(|v| colours[*v as usize] = colour);
-        }
-        let actor = Actor::new(mesh.faces(), mesh.positions()).colours(&colours);
-        sheet = sheet.cell(render(&[actor], &camera, &settings), "");
-    }
-    sheet.build()
+/// Poses of a set that are drawn: the strongest expression, and the middle of the set.
+pub(super) fn shown_poses(poses: &Recording, edges: &[(u32, u32)]) -> Vec<usize> {
+    let rest = poses.mesh.positions();
+    let strains: Vec<f32> =
+        (0..poses.len()).map(|pose| strain(edges, rest, poses.vertices_of(pose))).collect();
+    let strongest =
+        (0..poses.len()).fold(0, |best, pose| if strains[pose] > strains[best] { pose } else { best });
+    let middle = poses.len() / 2;
+    if middle == strongest { vec![strongest] } else { vec![strongest, middle] }
 }

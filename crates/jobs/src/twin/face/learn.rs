@@ -1,17 +1,19 @@
-//! `learn face`: a twin of a face rig from a dataset (`docs/methods/face-twin.md`). Start at [`learn_face`].
+//! `learn face`: maps of offsets in texture space (`docs/methods/face-twin.md`).
 
-use super::checkpoint::{Checkpoints, Clock, Standing};
-use super::data::open_face_twin;
-use crate::outputs::check_file;
-use crate::twin::data::Loaded;
-use crate::{Event, JobError, Watch, rigs, threads};
+use super::checkpoint::{self, Clock, Standing};
+use super::open_face_twin;
+use super::report::{FaceDetails, FrameReport, StageReport};
+use crate::twin::checkpoint::Checkpoints;
+use crate::twin::kind::LearnDetails;
+use crate::twin::learn::{Learn, Learned, Run};
+use crate::{Event, JobError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use understudy_core::mesh::Fnv;
+use understudy_learn::Recording;
 use understudy_learn::face::inputs::Influences;
 use understudy_learn::face::motion::Size;
 use understudy_learn::face::net::NetSpec;
@@ -21,56 +23,49 @@ use understudy_learn::face::{
     FaceLearnError, FaceSettings, Plan, Progress, Schedule, Truth, check, frame, half_error, motion, normals,
     segments,
 };
-use understudy_learn::{HeldBack, Recording};
 use understudy_rigs::Rig;
+use understudy_runtime::Training;
 use understudy_runtime::face::{FaceParts, MotionParts, NetParts, RigidBodyParts, to_bytes};
-use understudy_runtime::{Precision, Training, Twin, TwinError};
 
-pub use super::learn_report::{FrameReport, LearnFaceReport, StageReport};
-pub use understudy_learn::face::segments::SegmentKind;
-
-/// What to learn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How to learn a face.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct LearnFaceConfig {
-    /// Folder of the dataset.
-    pub data: PathBuf,
-    /// The twin's file.
-    pub output: PathBuf,
+pub struct FaceLearning {
     /// A twin whose coarse networks, head and bodies are kept: only what refines them is learned.
     pub from: Option<PathBuf>,
-    /// The rig that the dataset was recorded from, where it is not where the dataset says.
-    pub rig: Option<String>,
     /// How long learning may take, minutes, interruptions not counted; it ends sooner when nothing is gained any more.
     /// The twin then depends on the machine. `None` for the schedule's own numbers of steps.
     pub minutes: Option<f64>,
-    /// Weights in 16 bits; in 32 otherwise.
-    pub half: bool,
-    /// Threads; the twin does not depend on it.
-    pub threads: usize,
     /// Sizes and training.
     pub settings: FaceSettings,
 }
 
-impl Default for LearnFaceConfig {
-    fn default() -> Self {
-        Self {
-            data: PathBuf::new(),
-            output: PathBuf::new(),
-            from: None,
-            rig: None,
-            minutes: None,
-            half: true,
-            threads: threads::available(),
-            settings: FaceSettings::default(),
-        }
+impl FaceLearning {
+    /// The paper's recipe: [`FaceSettings::paper`]. It has weights of 32 bits.
+    pub fn paper() -> Self {
+        Self { settings: FaceSettings::paper(), ..Self::default() }
     }
 }
 
-impl LearnFaceConfig {
-    /// The paper's recipe: [`FaceSettings::paper`], weights in 32 bits.
-    pub fn paper() -> Self {
-        Self { half: false, settings: FaceSettings::paper(), ..Self::default() }
+impl Learn for FaceLearning {
+    fn inputs(&self) -> Vec<&Path> {
+        self.from.as_deref().into_iter().collect()
+    }
+
+    fn check(&self) -> Result<(), JobError> {
+        self.settings.check().map_err(|error| JobError::setting("learn face", error))?;
+        if let Some(minutes) = self.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
+            return Err(JobError::setting("minutes", format!("{minutes} minutes; more than 0 is wanted")));
+        }
+        if self.from.is_some() && (self.settings.dense || !self.settings.refine) {
+            let problem = "only networks that refine others can be learned beside a twin";
+            return Err(JobError::setting("from", problem));
+        }
+        Ok(())
+    }
+
+    fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {
+        FaceRun { own: self, run, earlier: AtomicU64::new(0) }.learn(poses, rig)
     }
 }
 
@@ -87,64 +82,32 @@ const COARSE_SHARE: f64 = 0.5;
 /// Share of the time that normals get where maps carry them.
 const NORMALS_SHARE: f64 = 0.1;
 
-/// Learns a twin and writes it. Where training stands is kept beside the output until it is whole.
-pub fn learn_face(config: &LearnFaceConfig, watch: &dyn Watch) -> Result<LearnFaceReport, JobError> {
-    let inputs = std::iter::once(config.data.as_path()).chain(config.from.as_deref());
-    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
-    config.settings.check().map_err(|error| JobError::setting("learn face", error))?;
-    if let Some(minutes) = config.minutes.filter(|m| !(m.is_finite() && *m > 0.0)) {
-        return Err(JobError::setting("minutes", format!("{minutes} minutes; more than 0 is wanted")));
-    }
-    if config.from.is_some() && (config.settings.dense || !config.settings.refine) {
-        return Err(JobError::setting(
-            "from",
-            "only networks that refine others can be learned beside a twin",
-        ));
-    }
-    let pool = threads::pool(config.threads)?;
-    let start = Instant::now();
-    let loaded = Loaded::read(&config.data, watch)?;
-    let rig_name = loaded.header.rig.clone();
-    check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
-    let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let poses = loaded.recording;
-    pool.install(|| {
-        Run { config, watch, start, earlier: AtomicU64::new(0) }.learn(&rig_name, poses, rig.as_deref())
-    })
-}
-
-struct Run<'a> {
-    config: &'a LearnFaceConfig,
-    watch: &'a dyn Watch,
-    start: Instant,
+struct FaceRun<'a> {
+    own: &'a FaceLearning,
+    run: &'a Run<'a>,
     /// Milliseconds that interrupted runs took before this one.
     earlier: AtomicU64,
 }
 
-impl Run<'_> {
+impl FaceRun<'_> {
     fn error(&self, error: FaceLearnError) -> JobError {
         match error {
             FaceLearnError::Stopped => JobError::Stopped,
             FaceLearnError::Threads { problem } => JobError::Machine(problem),
             diverged @ FaceLearnError::Diverged { .. } => JobError::setting("--rate", diverged),
-            other => JobError::unusable(&self.config.data, other),
+            other => JobError::unusable(&self.run.config.data, other),
         }
     }
 
-    fn learn(
-        &self,
-        rig_name: &str,
-        mut poses: Recording,
-        rig: Option<&dyn Rig>,
-    ) -> Result<LearnFaceReport, JobError> {
-        let settings = &self.config.settings;
+    fn learn(&self, mut poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {
+        let settings = &self.own.settings;
         check(&poses).map_err(|error| self.error(error))?;
         let truth = Truth::of(&poses, settings);
-        let kept = self.config.from.as_deref().map(|path| self.kept(path, &poses)).transpose()?;
-        let key = self.key(&poses, kept.as_ref());
-        self.watch.event(Event::Started { what: "probing", total: 1, unit: "rig" });
+        let kept = self.own.from.as_deref().map(|path| self.kept(path, &poses)).transpose()?;
+        let checkpoints = self.checkpoints(&poses, kept.as_ref());
+        self.run.watch.event(Event::Started { what: "probing", total: 1, unit: "rig" });
         let influences = Influences::new(&poses, rig).map_err(|error| self.error(error))?;
-        self.watch.event(Event::Finished);
+        self.run.watch.event(Event::Finished);
         let (frame_parts, frame_report) = match &kept {
             None => self.frame(&mut poses, &influences)?.unzip(),
             Some(twin) => {
@@ -152,9 +115,9 @@ impl Run<'_> {
                 (twin.frame.clone(), None)
             }
         };
-        self.watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
+        self.run.watch.event(Event::Started { what: "planning", total: 1, unit: "plan" });
         let mut plan = Plan::new(&poses, &influences, settings).map_err(|error| self.error(error))?;
-        self.watch.event(Event::Finished);
+        self.run.watch.event(Event::Finished);
         self.say_plan(&plan);
         let states = kept.as_ref().map(|twin| plan.keep_coarse(twin)).transpose();
         let states = states.map_err(|error| self.unkept(error))?;
@@ -163,7 +126,6 @@ impl Run<'_> {
             Some(twin) => twin.bodies.clone(),
         };
 
-        let checkpoints = Checkpoints::new(&self.config.output, key);
         let (mut nets, coarse_report, refinement_report) =
             self.maps(&poses, &plan, &influences, &checkpoints, states)?;
         let normals_report = match settings.normals {
@@ -184,10 +146,10 @@ impl Run<'_> {
             details: timeless(details),
             ..Training::default()
         };
-        let mut parts = plan.finish(&poses, rig_name, frame_parts, nets, bodies, training);
-        let half_error_mm = match self.config.half {
+        let mut parts = plan.finish(&poses, self.run.rig_name, frame_parts, nets, bodies, training);
+        let half_error_mm = match self.run.config.half {
             false => None,
-            true => Some(half_error(&parts, &poses).map_err(|error| self.unfit(&error))?),
+            true => Some(half_error(&parts, &poses).map_err(|error| self.run.unfit(&error))?),
         };
         parts.header.training.half_error_mm = half_error_mm;
         let normal_angles = match settings.normals {
@@ -198,54 +160,30 @@ impl Run<'_> {
             ),
         };
         parts.header.training.normal_angles_deg = normal_angles;
-        let precision = if self.config.half { Precision::Half } else { Precision::Single };
-        let held_back = truth.measure(&parts, precision).map_err(|error| self.unfit(&error))?;
-        self.warn(&held_back);
-        let output = &self.config.output;
-        let bytes = to_bytes(&parts, precision).map_err(|error| JobError::unusable(output, error))?;
-        // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
-        Twin::parse(&bytes).map_err(|error| JobError::Machine(error.to_string()))?;
-        understudy_io::write_atomic(output, &bytes)?;
-        checkpoints.remove();
+        let precision = self.run.precision();
+        let held_back = truth.measure(&parts, precision).map_err(|error| self.run.unfit(&error))?;
         let stages = [Some(&coarse_report), refinement_report.as_ref(), normals_report.as_ref()];
         let ended = |stage: &StageReport| stage.rates.iter().all(|(_, end)| *end == End::Converged);
         let converged = stages.into_iter().flatten().all(ended);
-        Ok(LearnFaceReport {
-            output: output.clone(),
-            rig: rig_name.into(),
-            poses: poses.len(),
-            held_back,
+        Ok(Learned {
+            bytes: to_bytes(&parts, precision).map_err(|error| self.run.unfit(&error))?,
             inputs_probed: influences.probed(),
-            segments: plan.segments.clone(),
-            frame: frame_report,
-            coarse: coarse_report,
-            refinement: refinement_report,
-            normals: normals_report,
-            normal_angles_deg: normal_angles,
-            half_error_mm,
-            bytes: bytes.len(),
-            minutes: self.config.minutes,
-            converged,
+            held_back,
+            base: "a face at rest",
+            advice: "train longer, or record more poses",
+            details: LearnDetails::Face(Box::new(FaceDetails {
+                segments: plan.segments.clone(),
+                frame: frame_report,
+                coarse: coarse_report,
+                refinement: refinement_report,
+                normals: normals_report,
+                normal_angles_deg: normal_angles,
+                minutes: self.own.minutes,
+                converged,
+            })),
+            checkpoints,
             seconds: self.elapsed(),
         })
-    }
-
-    /// Parts that do not make a twin: mostly weights beyond what 16 bits hold.
-    fn unfit(&self, error: &TwinError) -> JobError {
-        let hint = if self.config.half { "; --full-precision keeps weights in 32 bits" } else { "" };
-        JobError::unusable(&self.config.output, format!("the twin cannot be packed: {error}{hint}"))
-    }
-
-    /// Says what a user must know before the twin is used.
-    fn warn(&self, held_back: &HeldBack) {
-        if held_back.is_useless() {
-            let HeldBack { poses, mean_mm, base_mean_mm, .. } = held_back;
-            let message = format!(
-                "on the {poses} poses that were held back the twin is no better than a face at rest ({mean_mm:.3} mm \
-                 against {base_mean_mm:.3} mm): train longer, or record more poses"
-            );
-            self.watch.event(Event::Warning { message: &message });
-        }
     }
 
     /// Trains the networks that draw offsets, in both stages.
@@ -257,7 +195,7 @@ impl Run<'_> {
         checkpoints: &Checkpoints,
         kept: Option<Vec<NetState>>,
     ) -> Result<(Vec<NetParts>, StageReport, Option<StageReport>), JobError> {
-        let settings = &self.config.settings;
+        let settings = &self.own.settings;
         let whole = if settings.normals { 1.0 - NORMALS_SHARE } else { 1.0 };
         let both = settings.refine && !settings.dense && kept.is_none();
         // Each stage gets its share of the time that is left when it begins.
@@ -278,17 +216,17 @@ impl Run<'_> {
             if !specs.is_empty() {
                 let mut problem = plan.refinement_problem(poses, &specs, settings);
                 let wanted = coarse.locals(&problem.members);
-                self.watch.event(Event::Started {
+                self.run.watch.event(Event::Started {
                     what: "drawing coarse poses",
                     total: poses.len() as u64,
                     unit: "poses",
                 });
                 let mut step = |done: usize| {
-                    self.watch.event(Event::Step { done: done as u64 });
-                    !self.watch.should_stop()
+                    self.run.watch.event(Event::Step { done: done as u64 });
+                    !self.run.watch.should_stop()
                 };
                 problem.base = coarse.predict(&wanted, &mut step).map_err(|error| self.error(error))?;
-                self.watch.event(Event::Finished);
+                self.run.watch.event(Event::Finished);
                 drop(coarse);
                 let trainer = self.trainer(problem, specs, settings.later_seed())?;
                 let (fine, report) =
@@ -316,7 +254,7 @@ impl Run<'_> {
 
     /// An error about the twin that is kept, not about the data.
     fn unkept(&self, error: FaceLearnError) -> JobError {
-        match &self.config.from {
+        match &self.own.from {
             Some(path) => JobError::unusable(path, error),
             None => self.error(error),
         }
@@ -350,24 +288,24 @@ impl Run<'_> {
         poses: &mut Recording,
         influences: &Influences,
     ) -> Result<Option<(MotionParts, FrameReport)>, JobError> {
-        let settings = &self.config.settings;
+        let settings = &self.own.settings;
         if !settings.frame {
             return Ok(None);
         }
         let Some((skull, inputs)) = frame::choose_skull(poses, influences) else { return Ok(None) };
-        self.watch.event(Event::Started {
+        self.run.watch.event(Event::Started {
             what: "learning the head's motion",
             total: Size::head(poses.len()).epochs as u64,
             unit: "epochs",
         });
         let step = |epoch: usize| {
-            self.watch.event(Event::Step { done: epoch as u64 + 1 });
-            !self.watch.should_stop()
+            self.run.watch.event(Event::Step { done: epoch as u64 + 1 });
+            !self.run.watch.should_stop()
         };
         let trained =
             motion::learn(poses, &skull.vertices, inputs, Size::head(poses.len()), settings.seed, step)
                 .map_err(|error| self.error(error))?;
-        self.watch.event(Event::Finished);
+        self.run.watch.event(Event::Finished);
         frame::take_away(poses, &trained.parts);
         let report = FrameReport {
             motion_mm: skull.motion_cm * 10.0,
@@ -379,7 +317,7 @@ impl Run<'_> {
             "the head's motion is taken out, to {:.2} mm, by {} controls: vertices move {:.1} mm instead of {:.1} mm",
             report.error_mm, report.inputs, report.left_mm, report.motion_mm
         );
-        self.watch.event(Event::Note { message: &message });
+        self.run.note(&message);
         Ok(Some((trained.parts, report)))
     }
 
@@ -394,25 +332,25 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let total = (plan.bodies.len() * Size::body(plan.bodies.len(), poses.len()).epochs) as u64;
-        self.watch.event(Event::Started { what: "learning motions of bodies", total, unit: "epochs" });
+        self.run.watch.event(Event::Started { what: "learning motions of bodies", total, unit: "epochs" });
         let order = Mutex::new(0);
         let step = |done: usize| {
             // Events come from one thread at a time, in order.
             let mut last = order.lock().unwrap_or_else(PoisonError::into_inner);
             if done > *last {
                 *last = done;
-                self.watch.event(Event::Step { done: done as u64 });
+                self.run.watch.event(Event::Step { done: done as u64 });
             }
-            !self.watch.should_stop()
+            !self.run.watch.should_stop()
         };
-        let seed = self.config.settings.seed;
+        let seed = self.own.settings.seed;
         let learned = segments::learn_bodies(poses, &plan.bodies, influences, seed, &step)
             .map_err(|error| self.error(error))?;
-        self.watch.event(Event::Finished);
+        self.run.watch.event(Event::Finished);
         let said: Vec<String> =
             learned.iter().map(|(body, error)| format!("{} to {:.2} mm", body.name, error * 10.0)).collect();
         let message = format!("bodies with a motion of their own: {}", said.join(", "));
-        self.watch.event(Event::Note { message: &message });
+        self.run.note(&message);
         Ok(learned.into_iter().map(|(body, _)| body).collect())
     }
 
@@ -424,7 +362,7 @@ impl Run<'_> {
             plan.rigid.len(),
             plan.segments.len()
         );
-        self.watch.event(Event::Note { message: &message });
+        self.run.note(&message);
         for segment in &plan.segments {
             let [before, after] = segment.glued;
             if before > 0 {
@@ -433,7 +371,7 @@ impl Run<'_> {
                      map {after}",
                     segment.name
                 );
-                self.watch.event(Event::Note { message: &message });
+                self.run.note(&message);
             }
         }
     }
@@ -444,8 +382,8 @@ impl Run<'_> {
         specs: Vec<NetSpec>,
         seed: u64,
     ) -> Result<Trainer<'p>, JobError> {
-        let settings = &self.config.settings;
-        Trainer::new(problem, specs, settings.hidden, settings.batch, seed, self.config.threads)
+        let settings = &self.own.settings;
+        Trainer::new(problem, specs, settings.hidden, settings.batch, seed, self.run.config.threads)
             .map_err(|error| self.error(error))
     }
 
@@ -457,10 +395,10 @@ impl Run<'_> {
         nets: &mut [NetParts],
         checkpoints: &Checkpoints,
     ) -> Result<StageReport, JobError> {
-        let settings = &self.config.settings;
+        let settings = &self.own.settings;
         normals::take_normals(poses);
         let problem = normals::problem(poses, nets);
-        let trainer = Trainer::reading(problem, nets, settings.batch, self.config.threads)
+        let trainer = Trainer::reading(problem, nets, settings.batch, self.run.config.threads)
             .unwrap_or(Err(FaceLearnError::NoFeatures))
             .map_err(|error| self.error(error))?;
         let schedule = &settings.normal_channels;
@@ -471,12 +409,12 @@ impl Run<'_> {
 
     /// Seconds that learning took so far, in all its runs.
     fn elapsed(&self) -> f64 {
-        self.earlier.load(Ordering::Relaxed) as f64 / 1e3 + self.start.elapsed().as_secs_f64()
+        self.earlier.load(Ordering::Relaxed) as f64 / 1e3 + self.run.start.elapsed().as_secs_f64()
     }
 
     /// Seconds that learning may take in all.
     fn limit(&self) -> Option<f64> {
-        self.config.minutes.map(|minutes| minutes * 60.0)
+        self.own.minutes.map(|minutes| minutes * 60.0)
     }
 
     /// Trains the networks of one stage, from a checkpoint where there is one. `share` is what it gets of the time
@@ -490,15 +428,17 @@ impl Run<'_> {
         share: f64,
         checkpoints: &Checkpoints,
     ) -> Result<(Trainer<'p>, StageReport), JobError> {
-        let settings = &self.config.settings;
+        let settings = &self.own.settings;
         let seed = if name == "coarse" { settings.seed } else { settings.later_seed() };
         let networks = trainer.network_count();
         let mut schedule = schedule.clone();
         let mut progress = Progress::default();
         let mut end = None;
-        if let Some(Standing { progress: kept, schedule: own, clock }) = checkpoints.load(name, &trainer)? {
+        if let Some(Standing { progress: kept, schedule: own, clock }) =
+            checkpoint::load(checkpoints, name, &trainer)?
+        {
             let message = format!("{name} networks go on after step {}", kept.steps);
-            self.watch.event(Event::Note { message: &message });
+            self.run.note(&message);
             (progress, schedule) = (kept, own);
             if let Some(clock) = clock {
                 let missing = (clock.now - self.elapsed()).max(0.0) * 1e3;
@@ -517,7 +457,7 @@ impl Run<'_> {
         }
         let what = format!("training {name} networks");
         let total = if end.is_some() { schedule.total() / 2 } else { schedule.total() };
-        self.watch.event(Event::Started { what: &what, total: total as u64, unit: "steps" });
+        self.run.watch.event(Event::Started { what: &what, total: total as u64, unit: "steps" });
         let (begin, first) = (Instant::now(), progress.steps);
         let (mut saved, mut spoken, mut logged) = (Instant::now(), Instant::now(), Instant::now());
         let mut rate_end = (usize::MAX, 0.0);
@@ -542,27 +482,29 @@ impl Run<'_> {
                     (spoken.elapsed() > Duration::from_millis(500), saved.elapsed() > SAVE_EVERY);
                 if speak || save {
                     spoken = Instant::now();
-                    self.watch.event(Event::Step { done: done(progress) as u64 });
+                    self.run.watch.event(Event::Step { done: done(progress) as u64 });
                     if let Some(limit) = self.limit() {
-                        self.watch.event(Event::TimeLeft { seconds: (limit - self.elapsed()).max(0.0) });
+                        self.run.watch.event(Event::TimeLeft { seconds: (limit - self.elapsed()).max(0.0) });
                     }
                     let message = format!(
                         "learning rate {:e}, loss {average:.4}, validation {:.4}",
                         schedule.rates[progress.rate],
                         progress.best.min(99.0)
                     );
-                    self.watch.event(Event::Status { message: &message });
+                    self.run.watch.event(Event::Status { message: &message });
                     if logged.elapsed() > LOG_EVERY {
                         logged = Instant::now();
                         let message = format!("step {}: {message}", progress.steps);
-                        self.watch.event(Event::Note { message: &message });
+                        self.run.note(&message);
                     }
                     if save {
                         saved = Instant::now();
-                        failed = checkpoints.save(name, &trainer, progress, &schedule, clock(end)).err();
+                        failed =
+                            checkpoint::save(checkpoints, name, &trainer, progress, &schedule, clock(end))
+                                .err();
                     }
                 }
-                if failed.is_some() || self.watch.should_stop() {
+                if failed.is_some() || self.run.watch.should_stop() {
                     return Next::Stop;
                 }
                 let Some(end) = end else { return Next::Step };
@@ -579,11 +521,11 @@ impl Run<'_> {
             return Err(error);
         }
         if outcome == Err(FaceLearnError::Stopped) {
-            checkpoints.save(name, &trainer, &progress, &schedule, clock(end))?;
+            checkpoint::save(checkpoints, name, &trainer, &progress, &schedule, clock(end))?;
         }
         outcome.map_err(|error| self.error(error))?;
-        self.watch.event(Event::Finished);
-        checkpoints.save(name, &trainer, &progress, &schedule, clock(end))?;
+        self.run.watch.event(Event::Finished);
+        checkpoint::save(checkpoints, name, &trainer, &progress, &schedule, clock(end))?;
         let steps = (progress.steps - first) as f64;
         let report = StageReport {
             networks,
@@ -596,20 +538,14 @@ impl Run<'_> {
         Ok((trainer, report))
     }
 
-    /// What makes two runs the same: settings and data.
-    fn key(&self, poses: &Recording, kept: Option<&FaceParts>) -> String {
-        let mut hash = Fnv::default();
-        for layer in kept.iter().flat_map(|twin| &twin.nets).flat_map(|net| &net.dense) {
-            layer.bias.iter().for_each(|bias| hash.write(&bias.to_le_bytes()));
-        }
-        hash.write(serde_json::to_string(&self.config.settings).unwrap_or_default().as_bytes());
-        hash.write(format!("{:?} {:x}", self.config.minutes, poses.mesh.topology_hash()).as_bytes());
-        for pose in poses.spread(200) {
-            poses.controls_of(pose).iter().for_each(|c| hash.write(&c.to_le_bytes()));
-            poses.vertices_of(pose).iter().step_by(101).for_each(|v| hash.write(&v.x.to_le_bytes()));
-        }
-        hash.write(&(poses.len() as u64).to_le_bytes());
-        format!("{:016x}", hash.finish())
+    /// What makes two runs the same: settings, time, what is kept, and the data.
+    fn checkpoints(&self, poses: &Recording, kept: Option<&FaceParts>) -> Checkpoints {
+        let layers = kept.iter().flat_map(|twin| &twin.nets).flat_map(|net| &net.dense);
+        let biases: Vec<u8> =
+            layers.flat_map(|layer| &layer.bias).flat_map(|bias| bias.to_le_bytes()).collect();
+        let settings = serde_json::to_string(&self.own.settings).unwrap_or_default();
+        let minutes = format!("{:?}", self.own.minutes);
+        self.run.checkpoints(poses, &[&biases, settings.as_bytes(), minutes.as_bytes()])
     }
 }
 

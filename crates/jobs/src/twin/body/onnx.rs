@@ -9,14 +9,13 @@ use understudy_learn::body::BonePairs;
 use understudy_runtime::Activation;
 use understudy_runtime::body::{BONE_INPUTS, BodyParts, GroupParts, SeamCorrection};
 
-/// The bytes of the model.
-pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
-    let mut graph = Graph::default();
+/// Draws the whole twin.
+pub(super) fn draw(graph: &mut Graph, parts: &BodyParts) {
     let joints = parts.header.inputs.bones.len();
     let bones = graph.input("bones", &[joints, 3, 4]);
-    let skeleton = Skeleton::new(&mut graph, &bones, parts.rigid_frames);
+    let skeleton = Skeleton::new(graph, &bones, parts.rigid_frames);
     let bone_pairs = BonePairs::new(parts);
-    let mut inputs = seen_bones(&mut graph, joints, &bone_pairs, &skeleton);
+    let mut inputs = seen_bones(graph, joints, &bone_pairs, &skeleton);
     if !parts.header.inputs.controls.is_empty() {
         let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
         inputs = graph.node("Concat", &[&inputs, &controls], &[Attribute::Integer("axis", 0)]);
@@ -26,7 +25,7 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
         .iter()
         .zip(&bone_pairs.inputs)
         .filter(|(g, _)| !g.vertices.is_empty() || !g.ghosts.is_empty())
-        .map(|(g, seen)| group(&mut graph, parts, g, seen, &inputs, &skeleton))
+        .map(|(g, seen)| group(graph, parts, g, seen, &inputs, &skeleton))
         .collect();
     let ordered = graph.node("Concat", &groups.iter().collect::<Vec<_>>(), &[Attribute::Integer("axis", 0)]);
     // Vertex k is at place order[k] of the groups laid end to end, each with its ghosts behind it.
@@ -47,45 +46,14 @@ pub(crate) fn body_graph(parts: &BodyParts) -> Vec<u8> {
     if let Some(seams) = parts.seams.as_ref().filter(|seams| seams.border > 0) {
         let ghosts = graph.integers(&[ghosts.len()], &ghosts);
         let ghosts = graph.node("Gather", &[&ordered, &ghosts], &[Attribute::Integer("axis", 0)]);
-        vertices = correct_seams(&mut graph, seams, &ghosts, vertices, parts.rest_vertices.len());
+        vertices = correct_seams(graph, seams, &ghosts, vertices, parts.rest_vertices.len());
     }
     if let Some(base) = &parts.base {
-        let skinned = linear_blend(&mut graph, parts, base, &skeleton);
+        let skinned = linear_blend(graph, parts, base, &skeleton);
         vertices = graph.node("Add", &[&vertices, &skinned], &[]);
     }
     graph.output("vertices", &vertices, &[parts.rest_vertices.len(), 3]);
-    let bones = parts.header.inputs.bones.iter().map(|bone| bone.name.as_str());
-    describe(
-        &mut graph,
-        &parts.header.rig,
-        bones,
-        parts.header.inputs.controls.iter().map(|spec| spec.name.as_str()),
-    );
-    graph.to_bytes(&parts.header.rig)
 }
-
-/// Says in the model's metadata whose it is, in which unit, and what its inputs hold, in order: lists in JSON, as
-/// names may hold anything.
-pub(crate) fn describe<'a>(
-    graph: &mut Graph,
-    rig: &str,
-    bones: impl Iterator<Item = &'a str>,
-    controls: impl Iterator<Item = &'a str>,
-) {
-    graph.metadata("understudy.rig", rig);
-    graph.metadata("understudy.unit", "cm");
-    let list = |names: Vec<&str>| serde_json::Value::from(names).to_string();
-    for (key, names) in [(BONES_KEY, bones.collect::<Vec<_>>()), (CONTROLS_KEY, controls.collect())] {
-        if !names.is_empty() {
-            graph.metadata(key, &list(names));
-        }
-    }
-}
-
-/// Metadata: names of the bones in the order of the input `bones`.
-pub(crate) const BONES_KEY: &str = "understudy.bones";
-/// Metadata: names of the controls in the order of the input `controls`.
-pub(crate) const CONTROLS_KEY: &str = "understudy.controls";
 
 /// The input taken apart.
 struct Skeleton {

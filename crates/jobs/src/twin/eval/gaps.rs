@@ -1,9 +1,12 @@
 //! Do lips and lids open and close? Pairs of vertices on different shores of an opening, found where they
 //! touch, at rest or in a pose, and how wide a method opens them against the truth.
 
+use super::figures::{Figures, Findings, Posed, Study};
+use super::pictures::Exhibit;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use understudy_core::{Adjacency, Mesh, Vec3};
+use understudy_report::html::{Cell, Column, Section, Table};
 
 /// Vertices nearer than this touch, cm.
 const TOUCH: f32 = 0.25;
@@ -16,9 +19,69 @@ const MOST: usize = 400;
 /// An opening whose width is less than this share of the truth is stuck.
 const STUCK: f64 = 0.5;
 
+/// The openings of a face, by method.
+pub(crate) struct Openings {
+    names: Vec<String>,
+    gaps: Vec<Gaps>,
+}
+
+impl Openings {
+    /// Finds the pairs.
+    pub fn new(study: &Study<'_>) -> Self {
+        let poses =
+            study.sets.iter().flat_map(|(_, poses)| (0..poses.len()).map(|pose| poses.vertices_of(pose)));
+        let gaps = Gaps::new(study.mesh, poses);
+        Self { gaps: vec![gaps; study.names.len()], names: study.names.to_vec() }
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&String, GapFigures)> {
+        self.names.iter().zip(self.gaps.iter().map(Gaps::figures))
+    }
+}
+
+impl Figures for Openings {
+    fn add(&mut self, method: usize, posed: &Posed<'_>) {
+        self.gaps[method].add(posed.truth, posed.vertices);
+    }
+
+    fn findings(&self) -> Findings {
+        let line = |(name, g): (&String, GapFigures)| {
+            format!(
+                "{name}: of lips and lids {} of {} open pairs are stuck, {} of {} closed ones ajar",
+                g.stuck, g.open, g.ajar, g.closed
+            )
+        };
+        let all: BTreeMap<&String, GapFigures> = self.figures().collect();
+        self.figures().map(line).fold(Findings::default().field("gaps", &all), Findings::line)
+    }
+
+    fn section(&self, _exhibits: &[Exhibit]) -> Option<Section> {
+        let mut table = Table::new([
+            Column::text("method"),
+            Column::number("pairs", 0),
+            Column::number("open in truth", 0),
+            Column::number("stuck", 0).lowest_is_best(),
+            Column::number("smallest share", 2).highest_is_best(),
+            Column::number("width error, mm", 3).lowest_is_best(),
+            Column::number("closed in truth", 0),
+            Column::number("ajar", 0).lowest_is_best(),
+        ])
+        .caption(
+            "Pairs of vertices across lips and lids, which touch at rest or in a pose and part elsewhere. Stuck: less \
+             than half as wide as in truth. Ajar: open by 3 mm more than in truth.",
+        );
+        for (name, g) in self.figures() {
+            let [pairs, open, stuck] = [g.pairs, g.open, g.stuck].map(|n| n as f64);
+            let numbers = [pairs, open, stuck, g.smallest_share, g.rms_mm, g.closed as f64, g.ajar as f64];
+            table = table.row(std::iter::once(Cell::from(name.clone())).chain(numbers.map(Cell::from)));
+        }
+        Some(Section::new("Lips and lids").table(table))
+    }
+}
+
 /// Pairs of vertices across openings.
 #[derive(Debug, Clone)]
-pub struct Gaps {
+struct Gaps {
     pairs: Vec<(u32, u32)>,
     figures: GapFigures,
     squares: f64,
@@ -45,7 +108,7 @@ pub struct GapFigures {
 
 impl Gaps {
     /// Finds pairs that touch at rest or in one of the poses, and are apart at rest or in another.
-    pub fn new<'a>(mesh: &Mesh, poses: impl Iterator<Item = &'a [Vec3]>) -> Self {
+    fn new<'a>(mesh: &Mesh, poses: impl Iterator<Item = &'a [Vec3]>) -> Self {
         let shores = Shores::new(mesh);
         let rest = mesh.positions();
         let poses: Vec<&[Vec3]> = poses.collect();
@@ -64,7 +127,7 @@ impl Gaps {
     }
 
     /// Adds one pose.
-    pub fn add(&mut self, truth: &[Vec3], method: &[Vec3]) {
+    fn add(&mut self, truth: &[Vec3], method: &[Vec3]) {
         for &(a, b) in &self.pairs {
             let width = |v: &[Vec3]| f64::from(v[a as usize].distance(v[b as usize]));
             let (wide, own) = (width(truth), width(method));
@@ -82,7 +145,7 @@ impl Gaps {
     }
 
     /// What came out.
-    pub fn figures(&self) -> GapFigures {
+    fn figures(&self) -> GapFigures {
         let rms_mm = (self.squares / self.figures.open.max(1) as f64).sqrt() * 10.0;
         GapFigures { rms_mm, ..self.figures }
     }

@@ -1,9 +1,9 @@
 //! `transfer`: a face twin on another mesh with the same texture coordinates, and how much it loses there.
 
-use super::data::open_face_twin;
-use super::eval::{check_fits, set_name};
+use super::open_face_twin;
 use crate::outputs::check_file;
 use crate::twin::data::Loaded;
+use crate::twin::eval::set_name;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use understudy_core::Vec3;
 use understudy_core::metrics::distances;
 use understudy_learn::face::transfer::{Spot, transfer};
+use understudy_learn::{Method as _, MethodError, PlayedTwin, Recording};
 use understudy_runtime::face::{FaceTwin, to_bytes};
-use understudy_runtime::{Pose, Twin, TwinError};
+use understudy_runtime::{Twin, TwinError};
 
 /// What to transfer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -97,11 +98,10 @@ fn read_sets(
     config: &TransferConfig,
     twin: &FaceTwin,
     watch: &dyn Watch,
-) -> Result<Vec<(String, Loaded)>, JobError> {
+) -> Result<Vec<(String, Recording)>, JobError> {
+    let twin = Twin::from(twin.clone());
     let read = |folder: &PathBuf| {
-        let loaded = Loaded::read(folder, watch)?;
-        check_fits(twin, &loaded, folder)?;
-        Ok((set_name(folder), loaded))
+        Ok((set_name(folder), Loaded::read_for(&twin, folder, usize::MAX, watch)?.recording))
     };
     config.check.iter().map(read).collect()
 }
@@ -126,7 +126,7 @@ fn weigh(
     old: &FaceTwin,
     new: &FaceTwin,
     spots: &[Spot],
-    sets: Vec<(String, Loaded)>,
+    sets: Vec<(String, Recording)>,
     watch: &dyn Watch,
 ) -> Result<BTreeMap<String, TransferFigures>, JobError> {
     let mut out = BTreeMap::new();
@@ -134,25 +134,26 @@ fn weigh(
     // A mesh that does not lie on the old surface exactly keeps its distance from it.
     let away: Vec<Vec3> =
         rest.iter().zip(spots).map(|(at, spot)| *at - spot.on(old.mesh().positions())).collect();
-    let sets: Vec<_> = sets.into_iter().map(|(name, loaded)| (name, loaded.recording)).collect();
     let mut vertices = [vec![Vec3::ZERO; old.vertex_count()], vec![Vec3::ZERO; new.vertex_count()]];
     for coarse in [true, false] {
         if sets.is_empty() || (!coarse && !old.has_refinement()) {
             continue;
         }
-        let mut players =
-            [old, new].map(|twin| Twin::from(if coarse { twin.coarse() } else { twin.clone() }).player(1));
+        let twins = [old, new].map(|twin| Twin::from(if coarse { twin.coarse() } else { twin.clone() }));
         let mut misses = [Misses::default(); 2];
         for (name, poses) in &sets {
             let what = format!("weighing {} on {name}", if coarse { "the coarse part" } else { "the twin" });
             watch.event(Event::Started { what: &what, total: poses.len() as u64, unit: "poses" });
+            let play = |twin: &Twin| PlayedTwin::new(name, 0, twin, &poses.specs);
+            let unusable = |error: MethodError| JobError::unusable(name, error);
+            let mut players = [play(&twins[0]).map_err(unusable)?, play(&twins[1]).map_err(unusable)?];
             for pose in 0..poses.len() {
                 let truth = poses.vertices_of(pose);
                 let on_new: Vec<Vec3> =
                     spots.iter().zip(&away).map(|(spot, away)| spot.on(truth) + *away).collect();
                 for (slot, truth) in [truth, &on_new].into_iter().enumerate() {
                     players[slot]
-                        .pose(Pose::Controls(poses.controls_of(pose)), &mut vertices[slot])
+                        .pose(poses.frame(pose), &mut vertices[slot])
                         .map_err(|error| JobError::unusable(name, format!("pose {pose}: {error}")))?;
                     misses[slot].add(&distances(&vertices[slot], truth));
                 }

@@ -4,7 +4,6 @@
 //! part of it: ONNX has no singular value decomposition, but the rotation that fits best is linear in the
 //! dominant eigenvector's outer product of Horn's 4×4 matrix, which repeated squaring finds.
 
-use crate::twin::onnx::describe;
 use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
 use understudy_runtime::face::map_decoder::MapShape;
@@ -14,9 +13,8 @@ use understudy_runtime::face::{DenseParts, FaceParts, LEAK, MapParts, MotionPart
 /// Squarings of Horn's matrix: the power 4096 of a gap of a few percent leaves nothing of the others.
 const SQUARINGS: usize = 12;
 
-/// The bytes of the model.
-pub(crate) fn face_graph(parts: &FaceParts) -> Vec<u8> {
-    let mut graph = Graph::default();
+/// Draws the whole twin.
+pub(super) fn draw(graph: &mut Graph, parts: &FaceParts) {
     let count = parts.mesh.vertex_count();
     let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
     let rest: Vec<f32> = parts.mesh.positions().iter().flat_map(|p| p.to_array()).collect();
@@ -24,23 +22,20 @@ pub(crate) fn face_graph(parts: &FaceParts) -> Vec<u8> {
     for stage in [Stage::Coarse, Stage::Refinement] {
         let nets: Vec<&NetParts> = parts.nets.iter().filter(|net| net.stage == stage).collect();
         if !nets.is_empty() {
-            let offsets = stage_offsets(&mut graph, &controls, &nets, count);
+            let offsets = stage_offsets(graph, &controls, &nets, count);
             vertices = graph.node("Add", &[&vertices, &offsets], &[]);
         }
     }
     if !parts.bodies.is_empty() {
-        vertices = with_bodies(&mut graph, parts, &controls, &vertices);
+        vertices = with_bodies(graph, parts, &controls, &vertices);
     }
     if !parts.rigid.is_empty() {
-        vertices = with_rigid(&mut graph, parts, &vertices);
+        vertices = with_rigid(graph, parts, &vertices);
     }
     if let Some(frame) = &parts.frame {
-        vertices = moved(&mut graph, frame, &controls, &vertices);
+        vertices = moved(graph, frame, &controls, &vertices);
     }
     graph.output("vertices", &vertices, &[count, 3]);
-    let controls = parts.header.inputs.controls.iter().map(|spec| spec.name.as_str());
-    describe(&mut graph, &parts.header.rig, std::iter::empty(), controls);
-    graph.to_bytes(&parts.header.rig)
 }
 
 fn axis(axis: i64) -> [Attribute<'static>; 1] {

@@ -1,11 +1,9 @@
 //! What [`super::learn`] says when it is done.
 
 use serde::Serialize;
-use std::path::PathBuf;
-use understudy_learn::HeldBack;
 use understudy_learn::face::SegmentPlan;
 use understudy_learn::face::schedule::End;
-use understudy_runtime::Distances;
+use understudy_learn::face::segments::SegmentKind;
 
 /// How one stage of training went.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,19 +35,9 @@ pub struct FrameReport {
     pub inputs: usize,
 }
 
-/// What was learned.
+/// What only faces report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LearnFaceReport {
-    /// The twin's file.
-    pub output: PathBuf,
-    /// The rig.
-    pub rig: String,
-    /// Poses in the dataset.
-    pub poses: usize,
-    /// How far the whole twin is from the poses that were held back, and a face at rest.
-    pub held_back: HeldBack,
-    /// Whether inputs were found on the live rig or estimated from the poses.
-    pub inputs_probed: bool,
+pub struct FaceDetails {
     /// How each segment moves.
     pub segments: Vec<SegmentPlan>,
     /// The head's motion, where it was taken out.
@@ -62,14 +50,43 @@ pub struct LearnFaceReport {
     pub normals: Option<StageReport>,
     /// Mean angles to the true normals on validation poses, degrees: drawn, and computed from faces.
     pub normal_angles_deg: Option<[f64; 2]>,
-    /// What 16-bit weights cost against 32 bits: mean and largest, mm.
-    pub half_error_mm: Option<Distances>,
-    /// Size of the file.
-    pub bytes: usize,
     /// The limit of time, minutes, where there was one.
     pub minutes: Option<f64>,
     /// Whether all stages went on until nothing was gained any more.
     pub converged: bool,
-    /// Duration, with that of interrupted runs where time was limited.
-    pub seconds: f64,
+}
+
+impl FaceDetails {
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.coarse.line("coarse")];
+        lines.extend(self.refinement.iter().map(|stage| stage.line("refinement")));
+        if let (Some(normals), Some([drawn, computed])) = (&self.normals, self.normal_angles_deg) {
+            lines.push(normals.line("normals"));
+            lines.push(format!("normals from maps are {drawn:.2}° off, normals from faces {computed:.2}°"));
+        }
+        let rigid = self.segments.iter().filter(|s| s.follow_mm.is_some() && s.inputs == 0).count();
+        let bodies = self.segments.iter().filter(|s| s.kind == SegmentKind::Body).count();
+        lines.push(format!("segments that move rigidly: {bodies} by themselves, {rigid} with others"));
+        lines.push(match (self.converged, self.minutes) {
+            (true, _) => "nothing was gained any more: more poses would help, more time would not".into(),
+            (false, Some(minutes)) => format!(
+                "the time was up before all was gained: --minutes {:.0} would make it more accurate",
+                (3.0 * minutes).max(1.0)
+            ),
+            (false, None) => {
+                "the steps were up before all was gained: more of them would make it more accurate".into()
+            }
+        });
+        lines
+    }
+}
+
+impl StageReport {
+    fn line(&self, name: &str) -> String {
+        let pace = self.steps_per_second.map_or_else(|| "-".into(), |pace| format!("{pace:.1}"));
+        format!(
+            "{name}: {} networks, {} steps at {pace} steps/s, validation loss {:.4}",
+            self.networks, self.steps, self.validation
+        )
+    }
 }

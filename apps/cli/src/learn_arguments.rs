@@ -1,0 +1,179 @@
+//! What can be typed for `learn`: what every kind of twin shares, and what each has of its own.
+
+use crate::arguments::parse_threads;
+use crate::decompose_arguments::LearnLbsArguments;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::body::{Base, BodyLearning};
+use understudy_jobs::twin::face::FaceLearning;
+
+/// What to learn.
+#[derive(Debug, Subcommand)]
+pub enum LearnCommand {
+    /// A body: one small network per group of vertices on top of fitted skinning.
+    #[command(after_help = "Examples:
+  understudy learn body data/rook -o rook.twin
+  understudy learn body data/rook -o rook.twin --target-mm 0.5
+
+A run that was interrupted goes on where it stopped when the same command is given again.")]
+    Body(LearnBodyArguments),
+    /// A face: small networks evaluate maps of offsets in texture space.
+    #[command(after_help = "Examples:
+  understudy learn face data/mira -o mira.twin
+  understudy learn face data/mira -o mira.twin --minutes 60
+  understudy learn face data/mira -o dense.twin --dense
+  understudy learn face data/more -o again.twin --from mira.twin --minutes 30
+
+A run that was interrupted goes on where it stopped when the same command is given again.")]
+    Face(LearnFaceArguments),
+    /// A plain skin with bones of its own, from any animation of a mesh: a GLB for every engine.
+    #[command(after_help = "Examples:
+  understudy learn lbs data/mira -o mira.glb --bones 32
+  understudy learn lbs cloth.npz -o cloth.glb --bones 20 --influences 8
+  understudy learn lbs frames/*.obj -o hero.glb --rate 24
+
+Method: docs/methods/skinning-decomposition.md")]
+    Lbs(LearnLbsArguments),
+}
+
+/// Of every kind of twin.
+#[derive(Debug, Args)]
+pub struct SharedArguments {
+    /// Folder of the dataset.
+    pub data: PathBuf,
+    /// The twin.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+    /// The rig that the dataset was recorded from [default: where it was when the dataset was recorded].
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
+    /// Learn by the recipe of the paper, for comparison: slower, larger and less accurate than the default.
+    #[arg(long)]
+    pub paper: bool,
+    /// Poses a training step.
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// First learning rate.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
+    /// Same seed (and numbers of steps, where time is limited), same twin.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Keep weights in 32 bits instead of 16.
+    #[arg(long)]
+    pub full_precision: bool,
+    /// Threads [default: all]; the twin does not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Of `learn body`.
+#[derive(Debug, Args)]
+pub struct LearnBodyArguments {
+    #[command(flatten)]
+    pub shared: SharedArguments,
+    /// The linear part beneath the networks: rigid (one bone per vertex), or fitted linear blend skinning with two,
+    /// four or eight influences.
+    #[arg(long, value_name = "rigid|lbs2|lbs4|lbs8", default_value = "lbs4", conflicts_with = "paper")]
+    pub base: Base,
+    /// Take the narrowest networks that reach this error on held-back poses.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true, conflicts_with = "paper")]
+    pub target_mm: Option<f64>,
+    /// Passes over the poses.
+    #[arg(long, value_name = "N")]
+    pub epochs: Option<usize>,
+}
+
+impl LearnBodyArguments {
+    /// How to learn.
+    pub fn learning(&self) -> Learning {
+        let mut body = match self.shared.paper {
+            true => BodyLearning::paper(),
+            false => BodyLearning { base: self.base, target_mm: self.target_mm, ..BodyLearning::default() },
+        };
+        let train = &mut body.settings.train;
+        train.seed = self.shared.seed;
+        train.epochs = self.epochs.unwrap_or(train.epochs);
+        train.batch = self.shared.batch.unwrap_or(train.batch);
+        train.rate = self.shared.rate.unwrap_or(train.rate);
+        Learning::Body(body)
+    }
+}
+
+/// Of `learn face`.
+#[derive(Debug, Args)]
+pub struct LearnFaceArguments {
+    #[command(flatten)]
+    pub shared: SharedArguments,
+    /// Keep the coarse networks, the head's motion and the bodies of this twin and learn only what refines them.
+    #[arg(long, value_name = "FILE.twin", conflicts_with_all = ["dense", "coarse_only", "coarse_steps", "normal_weight", "paper"])]
+    pub from: Option<PathBuf>,
+    /// How long learning may take, minutes; it ends sooner when nothing is gained any more. More time buys more
+    /// accuracy [default: 20; no limit where numbers of steps are given, or --paper].
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub minutes: Option<f64>,
+    /// Most steps of the coarse networks, over all learning rates: with numbers of steps in place of minutes the same
+    /// seed gives the same twin on every machine.
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    pub coarse_steps: Option<usize>,
+    /// Most steps of the refinement networks, over all learning rates.
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    pub refinement_steps: Option<usize>,
+    /// How much wrong normals count beside wrong positions.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub normal_weight: Option<f32>,
+    /// The same while regions are refined.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub refinement_normal_weight: Option<f32>,
+    /// Dense networks of 2 × 256 per segment instead of maps: the paper's baseline.
+    #[arg(long, conflicts_with_all = ["coarse_only", "refinement_steps", "refinement_normal_weight", "regions", "normals", "paper"])]
+    pub dense: bool,
+    /// No refinement networks.
+    #[arg(long, conflicts_with_all = ["refinement_steps", "refinement_normal_weight", "regions"])]
+    pub coarse_only: bool,
+    /// Most regions that are refined.
+    #[arg(long, value_name = "N")]
+    pub regions: Option<usize>,
+    /// Let maps hold normals as well: an engine then needs no faces to shade.
+    #[arg(long, conflicts_with = "paper")]
+    pub normals: bool,
+}
+
+/// How long `learn face` may take by itself: enough for a good twin on two cores.
+const FACE_MINUTES: f64 = 20.0;
+
+impl LearnFaceArguments {
+    /// How to learn.
+    pub fn learning(&self) -> Learning {
+        let shared = &self.shared;
+        let mut face = if shared.paper { FaceLearning::paper() } else { FaceLearning::default() };
+        let by_steps = self.coarse_steps.is_some() || self.refinement_steps.is_some();
+        face.from.clone_from(&self.from);
+        // The paper's rates run until they stop improving.
+        face.minutes = self.minutes.or((!by_steps && !shared.paper).then_some(FACE_MINUTES));
+        let settings = &mut face.settings;
+        settings.seed = shared.seed;
+        settings.dense = self.dense;
+        settings.refine = !self.coarse_only;
+        settings.normals = self.normals;
+        settings.batch = shared.batch.unwrap_or(settings.batch);
+        settings.normal_weight = self.normal_weight.unwrap_or(settings.normal_weight);
+        settings.refinement_normal_weight =
+            self.refinement_normal_weight.unwrap_or(settings.refinement_normal_weight);
+        settings.most_regions = self.regions.unwrap_or(settings.most_regions);
+        if let Some(rate) = shared.rate {
+            for schedule in [&mut settings.coarse, &mut settings.refinement] {
+                schedule.rates = [1.0, 0.1, 0.01].map(|share| rate * share).to_vec();
+            }
+        }
+        for (steps, schedule) in
+            [(self.coarse_steps, &mut settings.coarse), (self.refinement_steps, &mut settings.refinement)]
+        {
+            if let Some(steps) = steps {
+                *schedule = schedule.clone().with_total(steps);
+            }
+        }
+        Learning::Face(face)
+    }
+}
