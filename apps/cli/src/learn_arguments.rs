@@ -37,6 +37,17 @@ Method: docs/methods/skinning-decomposition.md")]
     Lbs(LearnLbsArguments),
 }
 
+impl LearnCommand {
+    /// How to learn a twin, and what all kinds share; the arguments themselves where it is no twin.
+    pub fn learning(self) -> Result<(Learning, SharedArguments), Box<LearnLbsArguments>> {
+        match self {
+            Self::Body(arguments) => Ok((arguments.learning(), arguments.shared)),
+            Self::Face(arguments) => Ok((arguments.learning(), arguments.shared)),
+            Self::Lbs(arguments) => Err(Box::new(arguments)),
+        }
+    }
+}
+
 /// Of every kind of twin.
 #[derive(Debug, Args)]
 pub struct SharedArguments {
@@ -87,7 +98,7 @@ pub struct LearnBodyArguments {
 
 impl LearnBodyArguments {
     /// How to learn.
-    pub fn learning(&self) -> Learning {
+    fn learning(&self) -> Learning {
         let mut body = match self.shared.paper {
             true => BodyLearning::paper(),
             false => BodyLearning { base: self.base, target_mm: self.target_mm, ..BodyLearning::default() },
@@ -145,7 +156,7 @@ const FACE_MINUTES: f64 = 20.0;
 
 impl LearnFaceArguments {
     /// How to learn.
-    pub fn learning(&self) -> Learning {
+    fn learning(&self) -> Learning {
         let shared = &self.shared;
         let mut face = if shared.paper { FaceLearning::paper() } else { FaceLearning::default() };
         let by_steps = self.coarse_steps.is_some() || self.refinement_steps.is_some();

@@ -20,10 +20,9 @@ use understudy_jobs::twin::{Distances, Twin, open_twin};
 
 /// `learn`.
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
-    let (learning, shared) = match command {
-        LearnCommand::Body(arguments) => (arguments.learning(), arguments.shared),
-        LearnCommand::Face(arguments) => (arguments.learning(), arguments.shared),
-        LearnCommand::Lbs(arguments) => return run_learn_lbs(json, arguments),
+    let (learning, shared) = match command.learning() {
+        Ok(twin) => twin,
+        Err(skin) => return run_learn_lbs(json, *skin),
     };
     let mut config = LearnConfig::new(shared.data, shared.output, learning);
     config.rig = shared.rig;

@@ -26,11 +26,6 @@
 // What training and benchmarks alone use is dead code to an engine, and is not in its program.
 #![cfg_attr(not(feature = "internals"), allow(dead_code))]
 
-#[cfg(not(any(feature = "body", feature = "face")))]
-compile_error!("choose at least one kind of twin: the feature `body` or `face`");
-
-#[cfg(feature = "body")]
-pub mod body;
 mod container;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -38,8 +33,6 @@ pub mod dense;
 #[cfg(not(feature = "internals"))]
 mod dense;
 mod error;
-#[cfg(feature = "face")]
-pub mod face;
 mod header;
 mod large_pages;
 mod player;
@@ -59,5 +52,5 @@ pub use error::{PoseError, TwinError};
 pub use header::{BoneHeader, Distances, Header, Inputs, Training};
 pub use large_pages::VertexBuffer;
 pub use player::{Player, Pose};
-pub use twin::Twin;
+pub use twin::*;
 pub use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Vec3};

@@ -8,7 +8,7 @@ use crate::twin::data::live_rig;
 use crate::twin::eval::pictures::{Exhibit, Gallery, Heat};
 use crate::twin::eval::{EvalConfig, EvalReport, Weighed, weigh};
 use crate::twin::face::FaceLearning;
-use crate::twin::kind::kind;
+use crate::twin::kinds::kind;
 use crate::twin::learn::{LearnConfig, LearnReport, learn};
 use crate::twin::{LearnDetails, Learning};
 use crate::{Event, JobError, Watch};

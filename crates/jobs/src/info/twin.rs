@@ -2,7 +2,7 @@
 
 use super::{ControlFacts, InfoReport, MeshFacts};
 use crate::JobError;
-use crate::twin::kind::kind;
+use crate::twin::kinds::kind;
 use crate::twin::open_twin;
 use serde::Serialize;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Datasets and twins from disk into memory.
 
-use super::kind::kind;
+use super::kinds::kind;
 use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;

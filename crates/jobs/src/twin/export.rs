@@ -2,7 +2,7 @@
 //! engines that run no code, is in `export_glb`.
 
 use super::export_glb::{ExportGlbReport, GlbSettings, export_glb};
-use super::kind::kind;
+use super::kinds::kind;
 use super::open_twin;
 use crate::outputs::{check_distinct, check_file};
 use crate::{JobError, Watch};

@@ -2,7 +2,7 @@
 //! code. Start at `export_glb`; what the networks add is lost, and the report says how much that is.
 
 use super::data::{Loaded, live_rig};
-use super::kind::kind;
+use super::kinds::kind;
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, threads};

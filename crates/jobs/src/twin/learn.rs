@@ -3,7 +3,7 @@
 
 use super::checkpoint::Checkpoints;
 use super::data::Loaded;
-use super::kind::{LearnDetails, Learning};
+use super::kinds::{LearnDetails, Learning};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 use super::EvalConfig;
 use crate::fit_cache::FitCache;
 use crate::twin::data::{Loaded, open_twin};
-use crate::twin::kind::kind;
+use crate::twin::kinds::kind;
 use crate::{Event, JobError, Watch, names};
 use serde::Serialize;
 use std::collections::BTreeMap;

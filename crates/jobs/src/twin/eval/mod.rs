@@ -11,7 +11,7 @@ mod segments;
 mod spectrum;
 
 use super::data::{Loaded, live_rig, match_twin, open_twin};
-use super::kind::kind;
+use super::kinds::kind;
 use crate::outputs::check_folder;
 use crate::{Event, JobError, Watch, rigs, threads};
 use contestants::{Contestant, Contestants};

@@ -4,7 +4,7 @@
 use super::pictures::{Exhibit, Gallery, Heat, SIZE};
 use super::{EvalReport, MethodFigures, Weighed};
 use crate::JobError;
-use crate::twin::kind::kind;
+use crate::twin::kinds::kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use understudy_core::Vec3;

@@ -3,7 +3,7 @@
 
 use super::figures::{Figures, Findings, Posed, Study};
 use super::pictures::Exhibit;
-use crate::twin::kind::kind;
+use crate::twin::kinds::kind;
 use serde::Serialize;
 use understudy_core::{Mesh, Vec3};
 use understudy_report::html::{Cell, Column, Section, Table};

@@ -1,7 +1,7 @@
 //! `learn body`: networks on groups of vertices, on top of fitted skinning (`docs/methods/body-twin.md`).
 
 use super::checkpoint;
-use crate::twin::kind::LearnDetails;
+use crate::twin::kinds::LearnDetails;
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError, Watch};
 use rayon::prelude::*;

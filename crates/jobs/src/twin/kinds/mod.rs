@@ -1,11 +1,14 @@
-//! What a kind of twin supplies. Every command is written once, over `Kind`; a kind is a variant of
+//! The kinds of twins, and what each supplies. Every command is written once, over `Kind`; a kind is a variant of
 //! [`runtime::Twin`](understudy_runtime::Twin), a module beside this file, and a line in each of the places below.
 
-use super::body::{BodyDetails, BodyLearning};
+pub mod body;
+pub mod face;
+
 use super::eval::figures::{Figures, Study};
-use super::face::{FaceDetails, FaceLearning};
 use super::learn::Learn;
 use crate::info::NetworkFacts;
+use body::{BodyDetails, BodyLearning};
+use face::{FaceDetails, FaceLearning};
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Mesh, SkinWeights};
 use understudy_io::onnx::Graph;

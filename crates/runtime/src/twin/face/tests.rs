@@ -374,7 +374,7 @@ fn face(twin: Twin) -> FaceTwin {
 /// Before version 3 shared features were rectified: the numbers meant something else.
 #[test]
 fn twins_whose_shared_features_were_rectified_are_refused() {
-    let file = include_bytes!("../../tests/golden/face-v3.twin");
+    let file = include_bytes!("../../../tests/golden/face-v3.twin");
     let (from, to) = (b"\"understudy\":\"3\"", b"\"understudy\":\"2\"");
     let place = file.windows(from.len()).position(|w| w == from).expect("is in the header");
     let mut old = file.to_vec();

@@ -26,6 +26,7 @@ mod pack;
 pub mod pixel_weights;
 #[cfg(not(feature = "internals"))]
 mod pixel_weights;
+mod play;
 mod point;
 #[cfg(feature = "internals")]
 #[doc(hidden)]

@@ -4,10 +4,10 @@ mod checkpoint;
 mod learn;
 mod onnx;
 
-use super::eval::figures::{Figures, Study};
-use super::eval::seams::SeamFigures;
-use super::kind::Kind;
+use super::Kind;
 use crate::info::NetworkFacts;
+use crate::twin::eval::figures::{Figures, Study};
+use crate::twin::eval::seams::SeamFigures;
 use understudy_core::{Affine3A, SkinWeights};
 use understudy_io::onnx::Graph;
 use understudy_runtime::body::BodyTwin;

@@ -13,6 +13,7 @@ mod input_features;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod pack;
+mod play;
 mod seam_correction;
 mod skin;
 

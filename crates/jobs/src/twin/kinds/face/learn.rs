@@ -4,7 +4,7 @@ use super::checkpoint::{self, Clock, Standing};
 use super::open_face_twin;
 use super::report::{FaceDetails, FrameReport, StageReport};
 use crate::twin::checkpoint::Checkpoints;
-use crate::twin::kind::LearnDetails;
+use crate::twin::kinds::LearnDetails;
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError};
 use serde::{Deserialize, Serialize};

@@ -6,11 +6,11 @@ pub(crate) mod onnx;
 mod report;
 pub mod transfer;
 
-use super::eval::figures::{Figures, Findings, Posed, Study};
-use super::eval::gaps::Openings;
-use super::eval::pictures::Exhibit;
-use super::kind::Kind;
+use super::Kind;
 use crate::info::NetworkFacts;
+use crate::twin::eval::figures::{Figures, Findings, Posed, Study};
+use crate::twin::eval::gaps::Openings;
+use crate::twin::eval::pictures::Exhibit;
 use std::sync::Arc;
 use understudy_core::{Mesh, Random, Vec3};
 use understudy_io::onnx::Graph;
@@ -142,7 +142,7 @@ impl Networks {
 
 /// Reads a face twin; every error names the file.
 pub fn open_face_twin(path: &std::path::Path) -> Result<Arc<FaceTwin>, crate::JobError> {
-    match super::open_twin(path)? {
+    match crate::twin::open_twin(path)? {
         Twin::Face(twin) => Ok(twin),
         other => {
             let problem = format!("is a {} twin; a face twin is needed", other.method());

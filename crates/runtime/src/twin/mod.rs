@@ -1,0 +1,147 @@
+//! A twin of any kind, and the kinds. The set is closed: a new kind is a module here, a variant, and an arm in
+//! [`Twin::parse`] and `Twin::kind`.
+
+#[cfg(feature = "body")]
+pub mod body;
+#[cfg(feature = "face")]
+pub mod face;
+
+use crate::container::Opened;
+use crate::player::Play;
+use crate::{Header, Player, Precision, TwinError};
+use std::sync::Arc;
+use understudy_core::Face;
+
+#[cfg(feature = "body")]
+use body::BodyTwin;
+#[cfg(feature = "face")]
+use face::FaceTwin;
+
+#[cfg(not(any(feature = "body", feature = "face")))]
+compile_error!("choose at least one kind of twin: the feature `body` or `face`");
+
+/// A loaded twin. Cloning it copies nothing.
+#[derive(Debug, Clone)]
+pub enum Twin {
+    /// Bones in, vertices out.
+    #[cfg(feature = "body")]
+    Body(Arc<BodyTwin>),
+    /// Controls in, vertices out.
+    #[cfg(feature = "face")]
+    Face(Arc<FaceTwin>),
+}
+
+/// What every kind can do.
+pub(crate) trait Kind {
+    fn method(&self) -> &'static str;
+    fn header(&self) -> &Header;
+    fn vertex_count(&self) -> usize;
+    fn faces(&self) -> &[Face];
+    fn precision(&self) -> Precision;
+    fn multiply_adds(&self) -> usize;
+    fn to_bytes(&self) -> Result<Vec<u8>, TwinError>;
+    /// Memory for so many tasks.
+    fn play(self: Arc<Self>, tasks: usize) -> Box<dyn Play>;
+}
+
+impl Twin {
+    /// Reads a twin's file and checks everything about it. Weights stay in the precision of the file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, TwinError> {
+        let file = Opened::parse(bytes)?;
+        match file.method()? {
+            #[cfg(feature = "body")]
+            body::file::METHOD => Ok(body::file::read(&file)?.into()),
+            #[cfg(feature = "face")]
+            face::file::METHOD => Ok(face::file::read(&file)?.into()),
+            other => {
+                Err(TwinError::Kind(format!("a twin of method '{other}', which this program does not play")))
+            }
+        }
+    }
+
+    fn kind(&self) -> Arc<dyn Kind> {
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(twin) => Arc::clone(twin) as Arc<dyn Kind>,
+            #[cfg(feature = "face")]
+            Self::Face(twin) => Arc::clone(twin) as Arc<dyn Kind>,
+        }
+    }
+
+    fn inner(&self) -> &dyn Kind {
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(twin) => &**twin,
+            #[cfg(feature = "face")]
+            Self::Face(twin) => &**twin,
+        }
+    }
+
+    /// The bytes of its file. Same twin, same bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, TwinError> {
+        self.inner().to_bytes()
+    }
+
+    /// The name of its kind, as files have it.
+    pub fn method(&self) -> &'static str {
+        self.inner().method()
+    }
+
+    /// What it is.
+    pub fn header(&self) -> &Header {
+        self.inner().header()
+    }
+
+    /// Number of vertices that it moves.
+    pub fn vertex_count(&self) -> usize {
+        self.inner().vertex_count()
+    }
+
+    /// The faces of its mesh; empty where the file has none.
+    pub fn faces(&self) -> &[Face] {
+        self.inner().faces()
+    }
+
+    /// How its weights are kept, but for those where it would show.
+    pub fn precision(&self) -> Precision {
+        self.inner().precision()
+    }
+
+    /// Multiply-adds of its networks per pose.
+    pub fn multiply_adds(&self) -> usize {
+        self.inner().multiply_adds()
+    }
+
+    /// Memory to play it with, on so many threads, the caller's included; on fewer where the system gives no more.
+    pub fn player(&self, threads: usize) -> Player {
+        Player::new(self.clone(), threads, |tasks| self.kind().play(tasks))
+    }
+}
+
+#[cfg(feature = "body")]
+impl From<Arc<BodyTwin>> for Twin {
+    fn from(twin: Arc<BodyTwin>) -> Self {
+        Self::Body(twin)
+    }
+}
+
+#[cfg(feature = "face")]
+impl From<Arc<FaceTwin>> for Twin {
+    fn from(twin: Arc<FaceTwin>) -> Self {
+        Self::Face(twin)
+    }
+}
+
+#[cfg(feature = "body")]
+impl From<BodyTwin> for Twin {
+    fn from(twin: BodyTwin) -> Self {
+        Arc::new(twin).into()
+    }
+}
+
+#[cfg(feature = "face")]
+impl From<FaceTwin> for Twin {
+    fn from(twin: FaceTwin) -> Self {
+        Arc::new(twin).into()
+    }
+}
