@@ -86,19 +86,6 @@ pub fn cotangent_laplacian(mesh: &Mesh) -> SparseRows {
     SparseRows::from_triplets(mesh.vertex_count(), triplets)
 }
 
-/// The lumped (barycentric) mass of every vertex: a third of the area of its triangles, cm².
-pub fn lumped_mass(mesh: &Mesh) -> Vec<f64> {
-    let mut mass = vec![0.0; mesh.vertex_count()];
-    for [a, b, c] in mesh.triangles() {
-        let at = |v: u32| mesh.positions()[v as usize].as_dvec3();
-        let third = (at(b) - at(a)).cross(at(c) - at(a)).length() / 6.0;
-        for vertex in [a, b, c] {
-            mass[vertex as usize] += third;
-        }
-    }
-    mass
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,12 +127,6 @@ mod tests {
                     }
                 }
             }
-            // Mass is the area.
-            let area: f64 = mesh.triangles().iter().map(|[a, b, c]| {
-                let at = |v: &u32| mesh.positions()[*v as usize].as_dvec3();
-                (at(b) - at(a)).cross(at(c) - at(a)).length() / 2.0
-            }).sum();
-            prop_assert!((lumped_mass(&mesh).iter().sum::<f64>() - area).abs() < 1e-9 * area);
         }
     }
 

@@ -10,10 +10,11 @@ pub mod blendshapes;
 pub mod clip;
 pub mod control_map;
 pub mod controls;
-pub mod eigen;
 pub mod joint_clip;
 pub mod keyed_clip;
 pub mod laplacian;
+#[cfg(feature = "linear-algebra")]
+pub mod linear_algebra;
 pub mod mesh;
 pub mod metrics;
 pub mod normals;
@@ -29,7 +30,6 @@ pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseD
 pub use clip::{Clip, ClipError, Curve, Interpolation, Key, Motion, SampledClip};
 pub use control_map::ControlMap;
 pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
-pub use eigen::{EigenError, SymmetricEigen};
 pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Quat, Vec2, Vec3, Vec3A};
 pub use joint_clip::JointClip;
 pub use keyed_clip::{BoneTrack, JointProperty, KeyedClip, WeightTrack};

@@ -1,7 +1,7 @@
 //! Training of twins: poses of a rig in, parts of a twin out. Opens no files; the only crate that may
 //! know a tensor library.
 //!
-//! Start at [`body::Plan`] for the body twin (METHODS M1). Dense networks train on the CPU in [`dense`],
+//! Start at [`body::Plan`] for the body twin. Dense networks train on the CPU in [`dense`],
 //! one network per thread.
 
 pub mod baselines;

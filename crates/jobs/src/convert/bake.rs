@@ -3,7 +3,8 @@
 
 use rayon::prelude::*;
 use thiserror::Error;
-use understudy_core::{EigenError, SymmetricEigen, Vec3};
+use understudy_core::Vec3;
+use understudy_core::linear_algebra::{EigenError, SymmetricEigen};
 
 /// More frames than this would need an hour and a matrix of gigabytes.
 pub const MAX_FRAMES: usize = 4000;

@@ -1,8 +1,7 @@
 //! What a twin is compared with, fitted to poses of the same recording: rigid and linear blend skinning,
-//! rotational regression, weighted pose-space deformation, linear regression. Start at [`Baseline`].
+//! rotational regression, weighted pose-space deformation. Start at [`Baseline`].
 
 mod pose_space;
-pub mod regression;
 mod rotational;
 pub mod skinning;
 

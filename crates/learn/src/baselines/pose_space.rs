@@ -4,7 +4,8 @@
 use super::rotational::relative_rotations;
 use super::{Approximation, Baseline, Examples, Parameters, Skinned};
 use rayon::prelude::*;
-use understudy_core::{Affine3A, Quat, Random, SkinWeights, Vec3};
+use understudy_core::linear_algebra::Cholesky;
+use understudy_core::{Affine3A, DVec3, Quat, Random, SkinWeights, Vec3};
 
 /// A skinned mesh with offsets from examples.
 ///
@@ -146,7 +147,7 @@ impl PoseSpace {
             let nothing = vec![Vec3::ZERO; count];
             let mut best = (judged(&nothing), nothing);
             for ridge in RIDGES {
-                let coefficients = solve_three(&kernel, count, &offsets, ridge);
+                let Some(coefficients) = solve_three(&kernel, count, &offsets, ridge) else { continue };
                 let left = judged(&coefficients);
                 if left < best.0 || judges.is_empty() {
                     best = (left, coefficients);
@@ -222,39 +223,14 @@ fn spread_weights(weights: &SkinWeights, parents: &[Option<usize>], vertex: usiz
     spread.into_iter().collect()
 }
 
-/// Cholesky solve of `K + ridge · 1` with three right-hand sides; `K`: the lower triangle by rows, positive
-/// semidefinite.
-fn solve_three(kernel: &[f64], n: usize, right: &[Vec3], ridge: f64) -> Vec<Vec3> {
-    let mut factor = kernel.to_vec();
-    for i in 0..n {
-        factor[i * n + i] += ridge;
-        for j in 0..=i {
-            let (above, row) = factor.split_at_mut(i * n);
-            let own = &mut row[..n];
-            if j < i {
-                let other = &above[j * n..(j + 1) * n];
-                let sum: f64 = own[..j].iter().zip(other).map(|(a, b)| a * b).sum();
-                own[j] = (own[j] - sum) / other[j];
-            } else {
-                let sum: f64 = own[..j].iter().map(|a| a * a).sum();
-                own[j] = (own[j] - sum).max(0.5 * ridge).sqrt();
-            }
-        }
-    }
-    let mut x: Vec<_> = right.iter().map(|r| r.as_dvec3()).collect();
-    for i in 0..n {
-        for k in 0..i {
-            x[i] = x[i] - x[k] * factor[i * n + k];
-        }
-        x[i] /= factor[i * n + i];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            x[i] = x[i] - x[k] * factor[k * n + i];
-        }
-        x[i] /= factor[i * n + i];
-    }
-    x.into_iter().map(|x| x.as_vec3()).collect()
+/// Solves with `K + ridge · 1` for three right-hand sides; `K`: the lower triangle by rows, positive semidefinite.
+/// `None` where rounding leaves nothing to divide by.
+fn solve_three(kernel: &[f64], n: usize, right: &[Vec3], ridge: f64) -> Option<Vec<Vec3>> {
+    let mut matrix = kernel.to_vec();
+    (0..n).for_each(|i| matrix[i * n + i] += ridge);
+    let mut x: Vec<f64> = right.iter().flat_map(|r| r.as_dvec3().to_array()).collect();
+    Cholesky::new(&matrix, n)?.solve(&mut x, 3);
+    Some(x.chunks_exact(3).map(|x| DVec3::from_slice(x).as_vec3()).collect())
 }
 
 impl Approximation for PoseSpace {

@@ -12,6 +12,7 @@ use faer::sparse::{SparseColMat, Triplet};
 use faer::{Conj, Mat, Side};
 use rayon::prelude::*;
 use understudy_core::laplacian::cotangent_laplacian;
+use understudy_core::linear_algebra::Cholesky;
 use understudy_core::rotation::svd3;
 use understudy_core::{Affine3A, Mesh, Quat, Skeleton, Vec3, skeleton::rotation_of};
 use understudy_core::{DMat3, DQuat, DVec3, metrics};
@@ -246,8 +247,7 @@ struct Factor {
     features: usize,
     /// `[poses × features]`.
     rows: Vec<f64>,
-    /// Lower triangle by rows.
-    factor: Vec<f64>,
+    factor: Cholesky,
 }
 
 impl Factor {
@@ -258,57 +258,30 @@ impl Factor {
             std::iter::once(1.0).chain(numbers).collect::<Vec<f64>>()
         };
         let rows: Vec<f64> = angles.iter().flat_map(row).collect();
-        let mut factor = vec![0.0; features * features];
+        let mut gram = vec![0.0; features * features];
         for row in rows.chunks_exact(features) {
             for i in 0..features {
                 for j in 0..=i {
-                    factor[i * features + j] += row[i] * row[j];
+                    gram[i * features + j] += row[i] * row[j];
                 }
             }
         }
         // Joints that never turn have empty columns: a trace of ridge keeps them at zero.
-        (0..features).for_each(|i| factor[i * features + i] += 1e-4 * angles.len() as f64);
-        for j in 0..features {
-            for k in 0..j {
-                let along = factor[j * features + k];
-                for i in j..features {
-                    factor[i * features + j] -= factor[i * features + k] * along;
-                }
-            }
-            let pivot = factor[j * features + j].sqrt();
-            for i in j..features {
-                factor[i * features + j] /= pivot;
-            }
-        }
+        (0..features).for_each(|i| gram[i * features + i] += 1e-4 * angles.len() as f64);
+        let factor = Cholesky::new(&gram, features).expect("a Gram matrix with a ridge is positive definite");
         Self { features, rows, factor }
     }
 
     /// Least squares of `targets` `[poses × TARGETS]`; `[features × TARGETS]`.
     fn regress(&self, targets: &[f64]) -> Vec<f32> {
-        let n = self.features;
-        let mut x = vec![[0.0f64; TARGETS]; n];
-        for (row, target) in self.rows.chunks_exact(n).zip(targets.chunks_exact(TARGETS)) {
-            for (sum, feature) in x.iter_mut().zip(row) {
+        let mut x = vec![0.0f64; self.features * TARGETS];
+        for (row, target) in self.rows.chunks_exact(self.features).zip(targets.chunks_exact(TARGETS)) {
+            for (sum, feature) in x.chunks_exact_mut(TARGETS).zip(row) {
                 sum.iter_mut().zip(target).for_each(|(s, t)| *s += feature * t);
             }
         }
-        let subtract = |x: &mut [[f64; TARGETS]], i: usize, k: usize, along: f64| {
-            let other = x[k];
-            x[i].iter_mut().zip(&other).for_each(|(a, b)| *a -= along * b);
-        };
-        for i in 0..n {
-            for k in 0..i {
-                subtract(&mut x, i, k, self.factor[i * n + k]);
-            }
-            x[i].iter_mut().for_each(|a| *a /= self.factor[i * n + i]);
-        }
-        for i in (0..n).rev() {
-            for k in i + 1..n {
-                subtract(&mut x, i, k, self.factor[k * n + i]);
-            }
-            x[i].iter_mut().for_each(|a| *a /= self.factor[i * n + i]);
-        }
-        x.iter().flatten().map(|a| *a as f32).collect()
+        self.factor.solve(&mut x, TARGETS);
+        x.iter().map(|a| *a as f32).collect()
     }
 }
 

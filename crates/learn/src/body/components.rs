@@ -2,6 +2,7 @@
 
 use crate::matrix::{View, multiply};
 use understudy_core::Random;
+use understudy_core::linear_algebra::{SymmetricEigen, orthonormalise_columns};
 
 /// An orthonormal basis and a mean.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,34 +49,34 @@ pub fn fit(rows: &mut [f32], width: usize, n: usize, centred: bool, wanted: Want
     let most = wanted.most.min(width).min(n);
     let wide = (most + 8).min(width).min(n);
     let mut random = Random::new(seed);
-    let mut basis: Vec<f32> = (0..wide * width).map(|_| random.normal() as f32).collect();
+    let mut axes: Vec<f32> = (0..width * wide).map(|_| random.normal() as f32).collect();
     let mut scores = vec![0.0f32; n * wide];
     for _round in 0..3 {
-        // scores = rows · basisᵀ, basis = scoresᵀ · rows: one power of the covariance.
-        multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(&basis, wide, width).transposed());
+        // scores = rows · axes, axes = rowsᵀ · scores: one power of the covariance.
+        multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(&axes, width, wide));
         orthonormalise_columns(&mut scores, n, wide);
-        multiply(&mut basis, 0.0, View::new(&scores, n, wide).transposed(), View::new(rows, n, width));
-        orthonormalise_rows(&mut basis, wide, width);
+        multiply(&mut axes, 0.0, View::new(rows, n, width).transposed(), View::new(&scores, n, wide));
+        orthonormalise_columns(&mut axes, width, wide);
     }
-    sort_by_variance(rows, n, width, &mut basis, wide);
+    let mut basis = sort_by_variance(rows, n, width, &axes, wide);
     let (count, error) = fewest(rows, n, width, &basis, Wanted { most, ..wanted });
     basis.truncate(count * width);
     Components { mean, basis, count, error }
 }
 
-/// Turns the basis so that its coefficients are uncorrelated, most variance first.
-fn sort_by_variance(rows: &[f32], n: usize, width: usize, basis: &mut Vec<f32>, wide: usize) {
+/// The axes `[width × wide]` turned so that coefficients are uncorrelated, most variance first, one per row.
+fn sort_by_variance(rows: &[f32], n: usize, width: usize, axes: &[f32], wide: usize) -> Vec<f32> {
     let mut scores = vec![0.0f32; n * wide];
-    multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(basis, wide, width).transposed());
+    multiply(&mut scores, 0.0, View::new(rows, n, width), View::new(axes, width, wide));
     let mut covariance = vec![0.0f32; wide * wide];
     multiply(&mut covariance, 0.0, View::new(&scores, n, wide).transposed(), View::new(&scores, n, wide));
     let covariance: Vec<f64> = covariance.iter().map(|c| f64::from(*c)).collect();
-    let eigen = understudy_core::eigen::SymmetricEigen::new(&covariance, wide)
+    let eigen = SymmetricEigen::new(&covariance, wide)
         .expect("residuals are lengths that single precision can square, so their covariance is finite");
     let turn: Vec<f32> = eigen.vectors.iter().map(|v| *v as f32).collect();
-    let mut turned = vec![0.0f32; wide * width];
-    multiply(&mut turned, 0.0, View::new(&turn, wide, wide), View::new(basis, wide, width));
-    *basis = turned;
+    let mut basis = vec![0.0f32; wide * width];
+    multiply(&mut basis, 0.0, View::new(&turn, wide, wide), View::new(axes, width, wide).transposed());
+    basis
 }
 
 /// How many components reach the threshold, measured on a few hundred rows.
@@ -124,38 +125,6 @@ pub fn trim(weights: &mut [f32], strengths: &[f64], limit: f64) -> f64 {
         vertices += 1;
     }
     (sum / f64::from(vertices.max(1))).sqrt()
-}
-
-/// Gram–Schmidt, twice for accuracy; a row without length of its own becomes zero.
-fn orthonormalise_rows(basis: &mut [f32], count: usize, width: usize) {
-    for row in 0..count {
-        let (done, rest) = basis.split_at_mut(row * width);
-        let own = &mut rest[..width];
-        for _ in 0..2 {
-            for other in done.chunks_exact(width) {
-                let along: f32 = own.iter().zip(other).map(|(a, b)| a * b).sum();
-                own.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
-            }
-        }
-        let length = own.iter().map(|a| f64::from(*a).powi(2)).sum::<f64>().sqrt();
-        let inverse = if length > 1e-12 { (1.0 / length) as f32 } else { 0.0 };
-        own.iter_mut().for_each(|a| *a *= inverse);
-    }
-}
-
-fn orthonormalise_columns(matrix: &mut [f32], rows: usize, columns: usize) {
-    let mut turned = vec![0.0f32; matrix.len()];
-    for row in 0..rows {
-        for column in 0..columns {
-            turned[column * rows + row] = matrix[row * columns + column];
-        }
-    }
-    orthonormalise_rows(&mut turned, columns, rows);
-    for row in 0..rows {
-        for column in 0..columns {
-            matrix[row * columns + column] = turned[column * rows + row];
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The body twin (METHODS M1, body-twin paper chapter 2).
+//! The body twin (`docs/methods/body-twin.md`, body-twin paper chapter 2).
 //!
 //! The way: [`Recording`] in memory, whose bones are taken as [`Armature`] says → [`assign`] gives every vertex one bone and drops bones with few →
 //! [`influence`] says what each group's network must see → [`borders`] moves groups' borders to where little

@@ -3,6 +3,7 @@
 
 use crate::matrix::{View, multiply};
 use half::f16;
+use understudy_core::linear_algebra::Cholesky;
 
 /// Rounds weights `[rows × columns]` in place to numbers that 16 bits hold, for inputs that look like
 /// `samples` `[n × columns]`. Without samples every weight goes to its nearest.
@@ -42,48 +43,8 @@ fn inverse_factor(samples: &[f32], n: usize) -> Option<Vec<f64>> {
     let mean = (0..n).map(|i| h[i * n + i]).sum::<f64>() / n as f64;
     // Inputs that go together exactly would blow the compensation up.
     (0..n).for_each(|i| h[i * n + i] += 1e-3 * mean + 1e-12);
-    let lower = cholesky(&h, n)?;
-    // The inverse, column by column, then its own factor.
-    let mut inverse = vec![0.0f64; n * n];
-    for unit in 0..n {
-        let mut x = vec![0.0f64; n];
-        for i in unit..n {
-            let known: f64 = (unit..i).map(|k| lower[i * n + k] * x[k]).sum();
-            x[i] = (f64::from(u8::from(i == unit)) - known) / lower[i * n + i];
-        }
-        for i in (0..n).rev() {
-            let known: f64 = (i + 1..n).map(|k| lower[k * n + i] * inverse[k * n + unit]).sum();
-            inverse[i * n + unit] = (x[i] - known) / lower[i * n + i];
-        }
-    }
-    let lower = cholesky(&inverse, n)?;
-    let mut upper = vec![0.0f64; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            upper[j * n + i] = lower[i * n + j];
-        }
-    }
-    Some(upper)
-}
-
-/// The lower factor; `None` where the matrix is not positive definite.
-fn cholesky(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
-    let mut lower = vec![0.0f64; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let (a, b) = (&lower[i * n..i * n + j], &lower[j * n..j * n + j]);
-            let sum = matrix[i * n + j] - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-            if i == j {
-                if sum <= 0.0 || !sum.is_finite() {
-                    return None;
-                }
-                lower[i * n + i] = sum.sqrt();
-            } else {
-                lower[i * n + j] = sum / lower[j * n + j];
-            }
-        }
-    }
-    Some(lower)
+    let lower = Cholesky::new(&Cholesky::new(&h, n)?.inverse(), n)?.lower();
+    Some((0..n * n).map(|place| lower[place % n * n + place / n]).collect())
 }
 
 #[cfg(test)]

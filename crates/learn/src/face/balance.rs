@@ -2,7 +2,8 @@
 //! bins along the first principal component of some landmarks; a draw takes a bin, then a pose in it.
 
 use super::Recording;
-use understudy_core::{Random, SymmetricEigen};
+use understudy_core::Random;
+use understudy_core::linear_algebra::SymmetricEigen;
 
 /// Poses in bins of equal length along one axis; empty bins are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]

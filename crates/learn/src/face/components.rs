@@ -3,7 +3,7 @@
 
 use super::Recording;
 use crate::matrix::{View, multiply};
-use understudy_core::SymmetricEigen;
+use understudy_core::linear_algebra::SymmetricEigen;
 
 /// Poses that suffice.
 const MOST_POSES: usize = 300;

@@ -8,6 +8,7 @@
 
 use super::Recording;
 use rayon::prelude::*;
+use understudy_core::linear_algebra::solve;
 use understudy_core::{Vec2, Vec3};
 use understudy_runtime::face::sample::BilinearSample;
 
@@ -124,54 +125,25 @@ impl Grid {
         let near = self.nearest(at, coordinates);
         let n = near.len();
         let size = n + 1;
-        let mut system = vec![0.0f64; size * (size + 1)];
+        let mut system = vec![0.0f64; size * size];
+        let mut right = vec![1.0; size];
         let distance = |a: Vec2, b: Vec2| f64::from(a.distance(b));
         for i in 0..n {
+            let own = coordinates[near[i] as usize];
             for j in 0..n {
-                system[i * (size + 1) + j] =
-                    distance(coordinates[near[i] as usize], coordinates[near[j] as usize]);
+                system[i * size + j] = distance(own, coordinates[near[j] as usize]);
             }
             // −r is the positive kernel: a nugget has the other sign.
-            system[i * (size + 1) + i] -= 1e-3;
-            system[i * (size + 1) + n] = 1.0;
-            system[n * (size + 1) + i] = 1.0;
-            system[i * (size + 1) + size] = distance(coordinates[near[i] as usize], at);
+            system[i * size + i] -= 1e-3;
+            system[i * size + n] = 1.0;
+            system[n * size + i] = 1.0;
+            right[i] = distance(own, at);
         }
-        system[n * (size + 1) + size] = 1.0;
-        match solve(&mut system, size) {
+        match solve(&system, &right, 1e-12) {
             Some(weights) => near.iter().copied().zip(weights.iter().map(|w| *w as f32)).collect(),
             None => near.first().map(|v| (*v, 1.0)).into_iter().collect(),
         }
     }
-}
-
-/// Gaussian elimination with pivoting on `[size × (size + 1)]`.
-fn solve(system: &mut [f64], size: usize) -> Option<Vec<f64>> {
-    let width = size + 1;
-    for column in 0..size {
-        let pivot = (column..size)
-            .max_by(|a, b| system[a * width + column].abs().total_cmp(&system[b * width + column].abs()))?;
-        if system[pivot * width + column].abs() < 1e-12 {
-            return None;
-        }
-        for k in 0..width {
-            system.swap(column * width + k, pivot * width + k);
-        }
-        for row in column + 1..size {
-            let factor = system[row * width + column] / system[column * width + column];
-            if factor != 0.0 {
-                for k in column..width {
-                    system[row * width + k] -= factor * system[column * width + k];
-                }
-            }
-        }
-    }
-    let mut out = vec![0.0; size];
-    for row in (0..size).rev() {
-        let known: f64 = (row + 1..size).map(|k| system[row * width + k] * out[k]).sum();
-        out[row] = (system[row * width + size] - known) / system[row * width + row];
-    }
-    out.iter().all(|w| w.is_finite()).then_some(out)
 }
 
 /// A vertex as clustering sees it.

@@ -4,6 +4,7 @@
 use super::driver::{RigSize, check_positive, unknown};
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::linear_algebra::Cholesky;
 use understudy_core::{Quat, SparseDeltas, Vec3};
 
 /// A sculpted pose of the joint.
@@ -66,8 +67,10 @@ impl JointOffset {
                 matrix[row * count + column] = f64::from(kernel(*a, *b, reach));
             }
         }
-        let inverse = invert(matrix, count)
-            .ok_or_else(|| unknown(&part, "two targets at (almost) the same rotation".into()))?;
+        let factor = Cholesky::new(&matrix, count).filter(|factor| factor.least_pivot() > 1e-6);
+        let factor =
+            factor.ok_or_else(|| unknown(&part, "two targets at (almost) the same rotation".into()))?;
+        let inverse = factor.inverse();
         let solution = inverse[..config.targets.len() * count].iter().map(|w| *w as f32).collect();
         Ok(Self { config, solution })
     }
@@ -93,38 +96,6 @@ fn kernel(a: Quat, b: Quat, reach: f32) -> f32 {
     let sine = Vec3::new(relative.x, relative.y, relative.z).length();
     let angle = 2.0 * sine.atan2(relative.w.abs());
     (-(angle / reach).powi(2)).exp()
-}
-
-/// Inverse of a small dense matrix by Gauss–Jordan with row pivots; `None` when it is nearly singular.
-fn invert(mut matrix: Vec<f64>, count: usize) -> Option<Vec<f64>> {
-    let mut inverse = vec![0.0; count * count];
-    for row in 0..count {
-        inverse[row * count + row] = 1.0;
-    }
-    for column in 0..count {
-        let magnitude = |row: &usize| matrix[row * count + column].abs();
-        let pivot = (column..count).max_by(|a, b| magnitude(a).total_cmp(&magnitude(b)))?;
-        let scale = matrix[pivot * count + column];
-        if scale.abs() < 1e-6 {
-            return None;
-        }
-        for place in 0..count {
-            matrix.swap(pivot * count + place, column * count + place);
-            inverse.swap(pivot * count + place, column * count + place);
-        }
-        for place in 0..count {
-            matrix[column * count + place] /= scale;
-            inverse[column * count + place] /= scale;
-        }
-        for row in (0..count).filter(|row| *row != column) {
-            let factor = matrix[row * count + column];
-            for place in 0..count {
-                matrix[row * count + place] -= factor * matrix[column * count + place];
-                inverse[row * count + place] -= factor * inverse[column * count + place];
-            }
-        }
-    }
-    Some(inverse)
 }
 
 impl Deformer for JointOffset {

@@ -100,7 +100,7 @@ pub enum InverseError {
     Stopped,
     /// The eigenvalues of the Gram matrix did not converge.
     #[error("the shapes' inner products have no eigenvalues: {0}")]
-    Eigen(#[from] understudy_core::EigenError),
+    Eigen(#[from] understudy_core::linear_algebra::EigenError),
 }
 
 impl InverseError {

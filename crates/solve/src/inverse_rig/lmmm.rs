@@ -14,7 +14,8 @@ use super::order::{Course, Stop};
 use super::polynomial::cubic_roots;
 use super::terms::TermTable;
 use rayon::prelude::*;
-use understudy_core::{SymmetricEigen, Vec3};
+use understudy_core::Vec3;
+use understudy_core::linear_algebra::SymmetricEigen;
 
 /// The extreme eigenvalues of `D_i` for the three coordinates of one vertex.
 #[derive(Debug, Clone, Copy)]

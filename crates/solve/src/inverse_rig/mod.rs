@@ -151,11 +151,6 @@ impl InverseRig {
         shape_energy(&self.gram, self.shape_count())
     }
 
-    /// `‖b_i‖²` under the present vertex weights, cm².
-    pub fn squared_norm(&self, shape: usize) -> f64 {
-        self.gram.at(shape, shape)
-    }
-
     /// Shapes that no vertex with weight shows: their weights stay where they start.
     pub fn unseen_shapes(&self) -> Vec<&str> {
         let zero = self.zero_norms();

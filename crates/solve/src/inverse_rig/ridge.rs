@@ -3,7 +3,7 @@
 
 use super::error::InverseError;
 use super::gram::Gram;
-use understudy_core::SymmetricEigen;
+use understudy_core::linear_algebra::SymmetricEigen;
 
 /// `BᵀB = Σ_k λ_k v_k v_kᵀ`.
 #[derive(Debug, Clone)]

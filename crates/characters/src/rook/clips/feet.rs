@@ -2,6 +2,7 @@
 //! height and pitch, by a few Gauss–Newton steps on the leg's own forward kinematics.
 
 use crate::rook::plan;
+use understudy_core::linear_algebra::Cholesky;
 use understudy_core::{Affine3A, Clip, ControlSpecs, Curve, Quat, Skeleton, Vec3};
 
 /// A foot relative to its rest place on the ground.
@@ -176,28 +177,17 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Solves `(JᵀJ + λ) x = Jᵀ r` by elimination; the damping keeps straight legs calm.
+/// Solves `(JᵀJ + λ) x = Jᵀ r`; the damping keeps straight legs calm.
 fn damped_step(jacobian: &[[f64; 5]; 5], miss: &[f64; 5]) -> [f64; 5] {
-    let mut system = [[0.0f64; 6]; 5];
+    let mut system = [0.0; 25];
+    let mut solution = [0.0; 5];
     for row in 0..5 {
         for column in 0..5 {
-            system[row][column] = (0..5).map(|k| jacobian[k][row] * jacobian[k][column]).sum();
+            system[row * 5 + column] = (0..5).map(|k| jacobian[k][row] * jacobian[k][column]).sum();
         }
-        system[row][row] += 1e-3;
-        system[row][5] = (0..5).map(|k| jacobian[k][row] * miss[k]).sum();
+        system[row * 5 + row] += 1e-3;
+        solution[row] = (0..5).map(|k| jacobian[k][row] * miss[k]).sum();
     }
-    for pivot in 0..5 {
-        for row in pivot + 1..5 {
-            let factor = system[row][pivot] / system[pivot][pivot];
-            for column in pivot..6 {
-                system[row][column] -= factor * system[pivot][column];
-            }
-        }
-    }
-    let mut solution = [0.0; 5];
-    for row in (0..5).rev() {
-        let known: f64 = (row + 1..5).map(|column| system[row][column] * solution[column]).sum();
-        solution[row] = (system[row][5] - known) / system[row][row];
-    }
+    Cholesky::new(&system, 5).expect("damping makes it positive definite").solve(&mut solution, 1);
     solution
 }

@@ -68,7 +68,8 @@ impl RigidFit {
 }
 
 /// The rotation `R` with the largest `tr(Rᵀ M)`, by Horn's quaternion (1987): the eigenvector of the
-/// largest eigenvalue of a symmetric 4×4 matrix. Never a reflection.
+/// largest eigenvalue of a symmetric 4×4 matrix, by hand because the run time links no linear algebra. Never a
+/// reflection.
 pub fn nearest_rotation(m: &DMat3) -> DMat3 {
     let scale = m.to_cols_array().iter().fold(0.0f64, |most, v| most.max(v.abs()));
     if scale < 1e-150 {

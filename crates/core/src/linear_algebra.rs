@@ -1,6 +1,11 @@
-//! Eigenvalues and eigenvectors of a dense symmetric matrix, in f64: what a principal component analysis
-//! of a few hundred frames needs. Start at [`SymmetricEigen::new`]. Large sparse systems live elsewhere.
+//! Dense linear algebra in f64 on row-major slices: the one door to `faer`. [`SymmetricEigen`] for principal
+//! components, [`Cholesky`] for normal equations, [`solve`] for systems that are not positive definite.
+//! Behind the feature `linear-algebra`, which the run time never asks for. 3×3 matrices live in
+//! [`crate::rotation`]: inner loops decompose millions of them, and a call of `faer` allocates. Factors that gain
+//! and lose rows from one solve to the next stay with their solvers: `faer` would begin anew each time.
 
+use faer::linalg::solvers::{Llt, SolveCore};
+use faer::{Conj, Mat, MatMut, MatRef, Side};
 use thiserror::Error;
 
 /// Why a matrix has no decomposition.
@@ -23,11 +28,8 @@ pub enum EigenError {
         column: usize,
     },
     /// An off-diagonal element did not go to zero.
-    #[error("eigenvalue {index} did not converge")]
-    NoConvergence {
-        /// Which.
-        index: usize,
-    },
+    #[error("the eigenvalues did not converge")]
+    NoConvergence,
 }
 
 /// `A = Σ_k λ_k q_k q_kᵀ` with orthonormal `q_k`, eigenvalues descending.
@@ -35,18 +37,13 @@ pub enum EigenError {
 pub struct SymmetricEigen {
     /// `λ_k`, `[n]`, descending.
     pub values: Vec<f64>,
-    /// `q_k` one a row, `[n][n]`. The largest component of each is positive, so that the same matrix
+    /// `q_k` one per row, `[n][n]`. The largest component of each is positive, so that the same matrix
     /// always gives the same vectors.
     pub vectors: Vec<f64>,
 }
 
 impl SymmetricEigen {
-    /// Rotations spent on one eigenvalue before giving up; a few are usual.
-    const MAX_ROUNDS: usize = 60;
-
-    /// Decomposes `matrix`, `[n][n]` by rows; only its lower triangle counts. Householder reflections
-    /// make it tridiagonal, then implicit QL steps with Wilkinson's shift make it diagonal (Golub and
-    /// Van Loan, Matrix Computations, section 8.3).
+    /// Decomposes `matrix`, `[n][n]` by rows; only its lower triangle counts.
     pub fn new(matrix: &[f64], n: usize) -> Result<Self, EigenError> {
         if matrix.len() != n * n {
             return Err(EigenError::Count { got: matrix.len(), size: n });
@@ -54,28 +51,24 @@ impl SymmetricEigen {
         if let Some(place) = matrix.iter().position(|value| !value.is_finite()) {
             return Err(EigenError::NonFinite { row: place / n, column: place % n });
         }
+        if n == 0 {
+            return Ok(Self { values: Vec::new(), vectors: Vec::new() });
+        }
         // A power of two brings the numbers near one without rounding, so that no square over- or underflows.
         let largest = matrix.iter().fold(0.0f64, |best, v| best.max(v.abs()));
         let exponent = if largest > 0.0 { largest.log2().floor().clamp(-1000.0, 1000.0) as i32 } else { 0 };
         let scale = 2f64.powi(exponent);
-        let mut full: Vec<f64> = matrix.iter().map(|v| v / scale).collect();
-        for row in 0..n {
-            for column in 0..row {
-                full[column * n + row] = full[row * n + column];
-            }
-        }
-        let (mut diagonal, mut beside, mut rows) = tridiagonalise(&mut full, n);
-        diagonalise(&mut diagonal, &mut beside, &mut rows, Self::MAX_ROUNDS)?;
-
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|a, b| diagonal[*b].total_cmp(&diagonal[*a]));
-        let values = order.iter().map(|k| diagonal[*k] * scale).collect();
+        let scaled: Vec<f64> = matrix.iter().map(|v| v / scale).collect();
+        let eigen = MatRef::from_row_major_slice(&scaled, n, n)
+            .self_adjoint_eigen(Side::Lower)
+            .map_err(|_| EigenError::NoConvergence)?;
+        // Ascending there, descending here.
+        let values = eigen.S().column_vector().iter().rev().map(|value| value * scale).collect();
         let mut vectors = Vec::with_capacity(n * n);
-        for k in order {
-            let row = &rows[k * n..(k + 1) * n];
-            let largest = row.iter().fold(0.0f64, |best, v| if v.abs() > best.abs() { *v } else { best });
+        for column in eigen.U().col_iter().rev() {
+            let largest = column.iter().fold(0.0f64, |best, v| if v.abs() > best.abs() { *v } else { best });
             let sign = if largest < 0.0 { -1.0 } else { 1.0 };
-            vectors.extend(row.iter().map(|v| v * sign));
+            vectors.extend(column.iter().map(|v| v * sign));
         }
         Ok(Self { values, vectors })
     }
@@ -87,141 +80,71 @@ impl SymmetricEigen {
     }
 }
 
-/// `A = Q T Qᵀ` with tridiagonal `T`: gives the diagonal of `T` `[n]`, the elements beside it
-/// (`[i]` couples `i` and `i + 1`, the last is 0) and `Qᵀ` by rows. Overwrites `a`.
-fn tridiagonalise(a: &mut [f64], n: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-    let mut beside = vec![0.0; n];
-    let mut reflections: Vec<Option<Vec<f64>>> = Vec::with_capacity(n);
-    let mut product = vec![0.0; n];
-    for k in 0..n.saturating_sub(1) {
-        let first = k + 1;
-        // Row k equals column k; the reflection sends it to a multiple of the first unit vector.
-        let mut v: Vec<f64> = a[k * n + first..(k + 1) * n].to_vec();
-        let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let tail: f64 = v[1..].iter().map(|x| x.abs()).sum();
-        // Rows that repeat leave residues that shrink by a factor of the rounding unit at every step, until
-        // their squares underflow. The matrix is scaled to one: what is this small is nothing.
-        if tail < 1e-100 {
-            beside[k] = v[0];
-            reflections.push(None);
-            continue;
-        }
-        let target = if v[0] > 0.0 { -length } else { length };
-        beside[k] = target;
-        v[0] -= target;
-        let scale = v.iter().map(|x| x * x).sum::<f64>().sqrt().recip();
-        v.iter_mut().for_each(|x| *x *= scale);
-        // A ← H A H on the trailing block, H = I − 2 v vᵀ: A − v wᵀ − w vᵀ with w = 2 (A v − v (vᵀ A v)).
-        let size = n - first;
-        for row in 0..size {
-            product[row] = dot(&a[(first + row) * n + first..][..size], &v);
-        }
-        let middle = dot(&product[..size], &v);
-        for row in 0..size {
-            product[row] = 2.0 * (product[row] - middle * v[row]);
-        }
-        for row in 0..size {
-            let (vr, wr) = (v[row], product[row]);
-            let line = &mut a[(first + row) * n + first..][..size];
-            for column in 0..size {
-                line[column] -= vr * product[column] + wr * v[column];
-            }
-        }
-        reflections.push(Some(v));
-    }
-    let diagonal = (0..n).map(|k| a[k * n + k]).collect();
+/// `A = L Lᵀ` of a symmetric positive definite matrix, factored once for many right-hand sides.
+#[derive(Debug, Clone)]
+pub struct Cholesky(Llt<f64>);
 
-    // Qᵀ = H_last … H_0, built from the left, so that only the trailing block is ever full.
-    let mut rows = vec![0.0; n * n];
-    for k in 0..n {
-        rows[k * n + k] = 1.0;
+impl Cholesky {
+    /// Factors `matrix`, `[n][n]` by rows, of which only the lower triangle counts; `None` where it is not
+    /// positive definite.
+    pub fn new(matrix: &[f64], n: usize) -> Option<Self> {
+        let factor = MatRef::from_row_major_slice(matrix, n, n).llt(Side::Lower).ok()?;
+        // A NaN compares with nothing and would pass for a pivot.
+        let usable = factor.L().diagonal().column_vector().iter().all(|pivot| pivot.is_finite());
+        usable.then_some(Self(factor))
     }
-    for (k, v) in reflections.iter().enumerate().rev() {
-        let Some(v) = v else { continue };
-        let first = k + 1;
-        for row in first..n {
-            let line = &mut rows[row * n + first..(row + 1) * n];
-            let along = 2.0 * dot(line, v);
-            line.iter_mut().zip(v).for_each(|(x, v)| *x -= along * v);
-        }
-    }
-    (diagonal, beside, rows)
-}
 
-/// Implicit QL on a tridiagonal matrix; every rotation also turns two of `rows`.
-fn diagonalise(d: &mut [f64], e: &mut [f64], rows: &mut [f64], max_rounds: usize) -> Result<(), EigenError> {
-    let n = d.len();
-    // Beside the size of the whole matrix: where it has lost rank, neighbours on the diagonal are rounding
-    // noise themselves, and to be small beside them means nothing.
-    let size = d.iter().zip(&*e).fold(0.0f64, |most, (d, e)| most.max(d.abs() + e.abs()));
-    for low in 0..n {
-        let mut rounds = 0;
-        loop {
-            let negligible = |i: usize| e[i].abs() <= f64::EPSILON * (d[i].abs() + d[i + 1].abs()).max(size);
-            let high = (low..n - 1).find(|i| negligible(*i)).unwrap_or(n - 1);
-            if high == low {
-                break;
-            }
-            rounds += 1;
-            if rounds > max_rounds {
-                return Err(EigenError::NoConvergence { index: low });
-            }
-            let ratio = (d[low + 1] - d[low]) / (2.0 * e[low]);
-            let shift = d[low] - e[low] / (ratio + ratio.hypot(1.0).copysign(ratio));
-            // Chase the bulge from the bottom of the unreduced block up to its top.
-            let (mut cosine, mut sine, mut taken) = (1.0, 1.0, 0.0);
-            let mut bulge = d[high] - shift;
-            let mut split = false;
-            for i in (low..high).rev() {
-                let (out, inside) = (sine * e[i], cosine * e[i]);
-                let radius = out.hypot(bulge);
-                e[i + 1] = radius;
-                if radius == 0.0 {
-                    d[i + 1] -= taken;
-                    e[high] = 0.0;
-                    split = true;
-                    break;
-                }
-                sine = out / radius;
-                cosine = bulge / radius;
-                let start = d[i + 1] - taken;
-                let change = (d[i] - start) * sine + 2.0 * cosine * inside;
-                taken = sine * change;
-                d[i + 1] = start + taken;
-                bulge = cosine * change - inside;
-                rotate_rows(rows, n, i, cosine, sine);
-            }
-            if !split {
-                d[low] -= taken;
-                e[low] = bulge;
-                e[high] = 0.0;
-            }
-        }
+    /// `right ← A⁻¹ right`, `[n][columns]` by rows.
+    pub fn solve(&self, right: &mut [f64], columns: usize) {
+        let n = self.0.L().nrows();
+        self.0.solve_in_place_with_conj(Conj::No, MatMut::from_row_major_slice_mut(right, n, columns));
     }
-    Ok(())
-}
 
-/// Rows `i` and `i + 1` ← their rotation.
-fn rotate_rows(rows: &mut [f64], n: usize, i: usize, cosine: f64, sine: f64) {
-    let (a, b) = rows[i * n..(i + 2) * n].split_at_mut(n);
-    for (a, b) in a.iter_mut().zip(b) {
-        let keep = *b;
-        *b = sine * *a + cosine * keep;
-        *a = cosine * *a - sine * keep;
+    /// `A⁻¹`, `[n][n]`.
+    pub fn inverse(&self) -> Vec<f64> {
+        let n = self.0.L().nrows();
+        let mut inverse = vec![0.0; n * n];
+        (0..n).for_each(|k| inverse[k * n + k] = 1.0);
+        self.solve(&mut inverse, n);
+        inverse
+    }
+
+    /// `L`, `[n][n]` by rows, zero above the diagonal.
+    pub fn lower(&self) -> Vec<f64> {
+        let lower = self.0.L();
+        let row = |i: usize| (0..lower.ncols()).map(move |j| if j <= i { lower[(i, j)] } else { 0.0 });
+        (0..lower.nrows()).flat_map(row).collect()
+    }
+
+    /// The least square on the diagonal of `L`: how much of some row those before it leave unexplained.
+    pub fn least_pivot(&self) -> f64 {
+        self.0
+            .L()
+            .diagonal()
+            .column_vector()
+            .iter()
+            .fold(f64::INFINITY, |least, pivot| least.min(pivot * pivot))
     }
 }
 
-/// Four partial sums: the order of additions is fixed, and they run side by side.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a4.zip(b4) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
+/// The solution of `A x = right` by elimination with row pivots; `A` is `[n][n]` by rows. `None` where a pivot
+/// is at or below `least`.
+pub fn solve(matrix: &[f64], right: &[f64], least: f64) -> Option<Vec<f64>> {
+    let n = right.len();
+    let factor = MatRef::from_row_major_slice(matrix, n, n).partial_piv_lu();
+    if !factor.U().diagonal().column_vector().iter().all(|pivot| pivot.abs() > least) {
+        return None;
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    let mut out = right.to_vec();
+    factor.solve_in_place_with_conj(Conj::No, MatMut::from_column_major_slice_mut(&mut out, n, 1));
+    out.iter().all(|value| value.is_finite()).then_some(out)
+}
+
+/// Orthonormal columns that span those of `matrix`, `[rows][columns]` by rows, with `rows ≥ columns`, in place.
+/// Columns that depend on others become directions of their own.
+pub fn orthonormalise_columns(matrix: &mut [f32], rows: usize, columns: usize) {
+    let basis: Mat<f32> = MatRef::from_row_major_slice(matrix, rows, columns).qr().compute_thin_Q();
+    MatMut::from_row_major_slice_mut(matrix, rows, columns).copy_from(basis);
 }
 
 #[cfg(test)]
@@ -229,6 +152,10 @@ mod tests {
     use super::*;
     use crate::Random;
     use proptest::prelude::*;
+
+    fn dot(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| a * b).sum()
+    }
 
     /// Largest element of `|A − QΛQᵀ|` and of `|QQᵀ − I|`.
     fn misfit(a: &[f64], n: usize, eigen: &SymmetricEigen) -> (f64, f64) {
@@ -375,6 +302,86 @@ mod tests {
             let tolerance = 100.0 * (n * n) as f64 * f64::EPSILON * norm;
             prop_assert!((eigen.values.iter().sum::<f64>() - trace).abs() <= tolerance * scale);
             prop_assert!((kept - norm).abs() <= tolerance);
+        }
+    }
+
+    /// `[n][n]` times `[n][columns]`.
+    fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
+        let columns = b.len() / n;
+        let element = |place: usize| {
+            (0..n).map(|k| a[place / columns * n + k] * b[k * columns + place % columns]).sum()
+        };
+        (0..b.len()).map(element).collect()
+    }
+
+    fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+        assert_eq!(a.len(), b.len());
+        a.iter().zip(b).fold(0.0, |most, (a, b)| most.max((a - b).abs()))
+    }
+
+    #[test]
+    fn factors_inverses_and_solutions_multiply_back() {
+        for n in [1, 2, 5, 17, 60] {
+            let root = random_symmetric(n, n as u64);
+            let mut a = product(&root, &root, n);
+            (0..n).for_each(|k| a[k * n + k] += 1.0);
+            let factor = Cholesky::new(&a, n).expect("positive definite");
+            let lower = factor.lower();
+            let transposed: Vec<f64> = (0..n * n).map(|place| lower[place % n * n + place / n]).collect();
+            let tolerance = tolerance(n, 10.0 * n as f64);
+            assert!(largest_difference(&product(&lower, &transposed, n), &a) < tolerance);
+            assert!((0..n).all(|i| lower[i * n + i + 1..(i + 1) * n].iter().all(|above| *above == 0.0)));
+            let pivots = (0..n).map(|k| lower[k * n + k].powi(2)).fold(f64::INFINITY, f64::min);
+            assert_eq!(factor.least_pivot(), pivots);
+            let mut identity = vec![0.0; n * n];
+            (0..n).for_each(|k| identity[k * n + k] = 1.0);
+            assert!(largest_difference(&product(&a, &factor.inverse(), n), &identity) < tolerance);
+            let right: Vec<f64> = (0..3 * n).map(|k| (k as f64).sin()).collect();
+            let mut x = right.clone();
+            factor.solve(&mut x, 3);
+            assert!(largest_difference(&product(&a, &x, n), &right) < tolerance);
+            // Only the lower triangle counts.
+            let mut half = a.clone();
+            (0..n).for_each(|i| half[i * n + i + 1..(i + 1) * n].fill(f64::NAN));
+            assert_eq!(Cholesky::new(&half, n).expect("the lower half is the same").lower(), lower);
+        }
+        assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none(), "indefinite");
+        assert!(Cholesky::new(&[f64::NAN], 1).is_none());
+    }
+
+    #[test]
+    fn systems_with_zeros_on_the_diagonal_are_solved_and_singular_ones_refused() {
+        let a = [0.0, 2.0, 1.0, 2.0, 0.0, 1.0, 1.0, 1.0, 0.0];
+        let x = solve(&a, &[3.0, 4.0, 5.0], 1e-12).expect("regular");
+        assert!(largest_difference(&product(&a, &x, 3), &[3.0, 4.0, 5.0]) < tolerance(3, 5.0));
+        assert_eq!(solve(&[1.0, 2.0, 2.0, 4.0], &[1.0, 1.0], 1e-12), None);
+        assert_eq!(solve(&[f64::NAN], &[1.0], 1e-12), None);
+    }
+
+    #[test]
+    fn columns_become_orthonormal_and_span_the_same() {
+        let (rows, columns) = (30, 4);
+        let mut random = Random::new(3);
+        let mut matrix: Vec<f32> = (0..rows * columns).map(|_| random.normal() as f32).collect();
+        // The third column depends on the first two.
+        matrix.chunks_exact_mut(columns).for_each(|row| row[2] = row[0] + row[1]);
+        let before = matrix.clone();
+        orthonormalise_columns(&mut matrix, rows, columns);
+        let column = |of: &[f32], k: usize| -> Vec<f64> {
+            of.iter().skip(k).step_by(columns).map(|x| f64::from(*x)).collect()
+        };
+        let basis: Vec<Vec<f64>> = (0..columns).map(|k| column(&matrix, k)).collect();
+        for k in 0..columns {
+            for other in 0..columns {
+                let unit = f64::from(u8::from(k == other));
+                assert!((dot(&basis[k], &basis[other]) - unit).abs() < 1e-5, "{k} {other}");
+            }
+            let mut left = column(&before, k);
+            for axis in &basis {
+                let along = dot(&left, axis);
+                left.iter_mut().zip(axis).for_each(|(l, a)| *l -= along * a);
+            }
+            assert!(dot(&left, &left).sqrt() < 1e-5, "{k}");
         }
     }
 }
