@@ -1,6 +1,8 @@
 //! Where a glTF buffer's bytes come from: base64 inside a data URI, or a file beside the document
 //! whose name may not lead anywhere else.
 
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use std::path::PathBuf;
 
 /// The payload of a `data:` URI, `None` when the URI is not one.
@@ -15,32 +17,16 @@ pub(super) fn decode_data_uri(uri: &str) -> Option<Result<Vec<u8>, String>> {
     Some(decode_base64(payload.as_bytes()))
 }
 
-/// RFC 4648 base64 with the standard alphabet; padding may be left out.
-pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
-    let padding = text.iter().rev().take_while(|c| **c == b'=').count();
-    let digits = &text[..text.len() - padding];
-    if padding > 2 || digits.len() % 4 == 1 {
-        return Err(format!("base64 text of {} characters is cut off", text.len()));
-    }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    let (mut bits, mut held) = (0u32, 0);
-    for (place, &digit) in digits.iter().enumerate() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return Err(format!("character {place} of the base64 text is not in its alphabet")),
-        };
-        bits = bits << 6 | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
-    Ok(bytes)
+/// The standard alphabet; exporters leave padding and the last digit's spare bits as they like.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
+    BASE64.decode(text).map_err(|error| format!("the base64 text is damaged: {error}"))
 }
 
 /// A URI of a file as a path relative to the document: percent escapes decoded, and refused when it is

@@ -1,5 +1,6 @@
 //! Tables of numbers as comma-separated text: a header, then rows of as many cells, errors with line and
 //! column. Quotes are taken off; commas inside quotes do not occur in these files and are not read.
+//! The crate `csv` loses count of lines at blank ones and at `\r\n`, so its errors would name the wrong place.
 
 use crate::ParseError;
 use std::collections::HashSet;

@@ -1,5 +1,6 @@
 //! One `.npy` array: the header (a Python literal, of which we accept exactly what NumPy writes) and
 //! the elements, checked against the bytes that are really there before anything is allocated.
+//! The crate `npyz` would be larger: it brings a parser generator for all of Python's literals.
 
 use crate::arrays::element_count;
 

@@ -1,5 +1,7 @@
 //! The zip container beneath `.npz`: a directory reader that trusts no length it has not checked, and
 //! a writer whose bytes depend on the content alone. Stored and deflated members, no encryption.
+//! The crate `zip` would be looser: of two members of one name it keeps the last and cannot say which name it was,
+//! and it reads archives that begin somewhere inside a file.
 
 use crate::ParseError;
 use flate2::{Crc, Decompress, FlushDecompress, Status};

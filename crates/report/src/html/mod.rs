@@ -1,7 +1,6 @@
 //! One self-contained HTML page: sections with text, tables, pictures and plots, readable in light and
 //! dark, on a phone and on paper. It loads nothing and runs nothing; all text is escaped.
 
-mod base64;
 mod style;
 mod table;
 
@@ -9,6 +8,7 @@ pub use table::{Best, Cell, Column, Table};
 
 use crate::Picture;
 use crate::plot::{Plot, escape};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::fmt::Write;
 
 /// A page in the making.
@@ -223,7 +223,7 @@ impl Section {
 
     /// Adds a picture that has a version for dark pages; a reader sees the one that suits.
     pub fn picture_pair(self, light: &Picture, dark: &Picture, caption: &str) -> Self {
-        let dark = base64::encode(&dark.to_png());
+        let dark = BASE64_STANDARD.encode(dark.to_png());
         let image = image_element(light, caption);
         let both = format!(
             "<picture><source media=\"(prefers-color-scheme:dark)\" srcset=\"data:image/png;base64,{dark}\">{image}</picture>"
@@ -257,7 +257,7 @@ fn image_element(picture: &Picture, description: &str) -> String {
         picture.width(),
         picture.height(),
         escape(description),
-        base64::encode(&picture.to_png())
+        BASE64_STANDARD.encode(picture.to_png())
     )
 }
 
@@ -331,7 +331,7 @@ mod tests {
         let picture = Picture::new(5, 4, [9, 80, 200, 255]);
         let html = Page::new("t").section(Section::new("s").picture(&picture, "c")).to_html();
         let data = html.split("base64,").nth(1).and_then(|rest| rest.split('"').next()).expect("a picture");
-        assert_eq!(data, base64::encode(&picture.to_png()));
+        assert_eq!(data, BASE64_STANDARD.encode(picture.to_png()));
         assert!(html.contains("width=\"5\" height=\"4\" alt=\"c\""));
     }
 
