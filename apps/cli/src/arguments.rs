@@ -4,8 +4,11 @@
 use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
 use crate::learn_arguments::LearnCommand;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
+use understudy_jobs::sample::Method;
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
 (.glb or .gltf with a skin or morph targets, .npz with blendshapes)";
@@ -114,17 +117,25 @@ Methods and equations: docs/methods/inverse-rig.md")]
     BenchInverse(BenchInverseArguments),
 }
 
-/// How poses are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SampleMethod {
-    /// Each control normal about the middle of its range, cut at ±1.5 σ.
-    Gaussian,
-    /// Each control evenly over its range.
-    Uniform,
-    /// As gaussian, but a random share of the controls stays at its default.
-    Sparse,
-    /// Frames of clips, each control's offset times its own factor of 0.25 to 3.
-    Noise,
+/// `--method` of `sample`: names and what they mean.
+const SAMPLE_METHODS: Choices = &[
+    ("gaussian", "Each control normal about the middle of its range, cut at ±1.5 σ"),
+    ("uniform", "Each control evenly over its range"),
+    ("sparse", "As gaussian, but a random share of the controls stays at its default"),
+    ("noise", "Frames of clips, each control's offset times its own factor of 0.25 to 3"),
+];
+
+/// Names of an enum's values, as a library serialises them, and what they mean.
+pub type Choices = &'static [(&'static str, &'static str)];
+
+/// Reads an enum of a library by the names that its reports and configurations have.
+pub fn by_name<T>(choices: Choices) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let values = choices.iter().map(|(name, meaning)| PossibleValue::new(*name).help(*meaning));
+    PossibleValuesParser::new(values)
+        .map(|name| serde_json::from_value(name.into()).expect("a choice is a name of the library's"))
 }
 
 /// Of `sample`.
@@ -145,8 +156,8 @@ pub struct SampleArguments {
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
     /// How poses are found [default: gaussian; noise when clips are named together with --poses].
-    #[arg(long, value_enum)]
-    pub method: Option<SampleMethod>,
+    #[arg(long, value_parser = by_name::<Method>(SAMPLE_METHODS))]
+    pub method: Option<Method>,
     /// Take poses from this clip only; can be given again. Without --poses: every frame of it.
     #[arg(long = "clip", value_name = "NAME")]
     pub clips: Vec<String>,

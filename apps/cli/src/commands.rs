@@ -2,7 +2,7 @@
 
 use crate::arguments::{
     Arguments, BenchArguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments,
-    SampleArguments, SampleMethod,
+    SampleArguments,
 };
 use crate::info_text::describe;
 use crate::interrupt::typed;
@@ -66,17 +66,11 @@ fn run_characters(json: bool) -> Result<()> {
 
 fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
     let defaults = SampleConfig::default();
-    let method = arguments.method.map(|method| match method {
-        SampleMethod::Gaussian => Method::Gaussian,
-        SampleMethod::Uniform => Method::Uniform,
-        SampleMethod::Sparse => Method::Sparse,
-        SampleMethod::Noise => Method::Noise,
-    });
     let config = SampleConfig {
         rig: arguments.rig,
         output: arguments.output,
         poses: arguments.poses,
-        method,
+        method: arguments.method,
         seed: arguments.seed.unwrap_or(defaults.seed),
         clips: arguments.clips,
         exclude: arguments.exclude,

@@ -1,55 +1,35 @@
 //! What can be typed for the inverse rig: `invert` and the hidden `bench-inverse`.
 
-use crate::arguments::parse_threads;
-use clap::{Args, ValueEnum};
+use crate::arguments::{Choices, by_name, parse_threads};
+use clap::Args;
 use std::path::PathBuf;
+use understudy_jobs::invert::Layout;
+use understudy_jobs::invert::solver::{Method, Order};
 
-/// How weights are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InvertMethod {
-    /// Coordinate descent on the rig with all its correctives.
-    Quartic,
-    /// Coordinate descent on the shapes alone.
-    Linear,
-    /// One greedy pass (Seol et al.).
-    Seol,
-    /// The pseudo-inverse (Joshi et al.).
-    Joshi,
-    /// Ridge regression (Çetinaslan and Orvalho).
-    Cetinaslan,
-    /// Majorisation–minimisation with pair correctives (Racković et al.).
-    Lmmm,
-}
+const METHODS: Choices = &[
+    ("quartic", "Coordinate descent on the rig with all its correctives"),
+    ("linear", "Coordinate descent on the shapes alone"),
+    ("seol", "One greedy pass (Seol et al.)"),
+    ("joshi", "The pseudo-inverse (Joshi et al.)"),
+    ("cetinaslan", "Ridge regression (Çetinaslan and Orvalho)"),
+    ("lmmm", "Majorisation–minimisation with pair correctives (Racković et al.)"),
+];
 
-/// Which weight is updated next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InvertOrder {
-    /// Largest shape first.
-    Decreasing,
-    /// Smallest shape first.
-    Increasing,
-    /// A random permutation a frame.
-    Random,
-    /// Best correlated with the frame first.
-    FrameCorrelation,
-    /// Best correlated with what is left of the frame.
-    IterationCorrelation,
-    /// Steepest slope.
-    GaussSouthwell,
-    /// Largest gain: fewest weights and lowest error, at a higher price.
-    MaximumImprovement,
-}
+const ORDERS: Choices = &[
+    ("decreasing", "Largest shape first"),
+    ("increasing", "Smallest shape first"),
+    ("random", "A random permutation per frame"),
+    ("frame-correlation", "Best correlated with the frame first"),
+    ("iteration-correlation", "Best correlated with what is left of the frame"),
+    ("gauss-southwell", "Steepest slope"),
+    ("maximum-improvement", "Largest gain: fewest weights and lowest error, at a higher price"),
+];
 
-/// How a CSV file is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InvertLayout {
-    /// Live Link Face when all shapes are ARKit's, plain otherwise.
-    Auto,
-    /// A header of shape names, a row a frame.
-    Plain,
-    /// Live Link Face.
-    LiveLink,
-}
+const LAYOUTS: Choices = &[
+    ("auto", "Live Link Face when all shapes are ARKit's, plain otherwise"),
+    ("plain", "A header of shape names, a row per frame"),
+    ("live-link", "Live Link Face"),
+];
 
 /// Of `invert`.
 #[derive(Debug, Args)]
@@ -63,8 +43,8 @@ pub struct InvertArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// How.
-    #[arg(long, value_enum, default_value = "quartic")]
-    pub method: InvertMethod,
+    #[arg(long, value_parser = by_name::<Method>(METHODS), default_value = "quartic")]
+    pub method: Method,
     /// Price of a weight, as a share of the rig's mean shape energy [default: 1e-5]: more gives fewer weights.
     /// `auto` takes the knee of the trade-off curve, or less where the targets are clean.
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
@@ -79,8 +59,8 @@ pub struct InvertArguments {
     #[arg(long)]
     pub paper: bool,
     /// Which weight is updated next.
-    #[arg(long, value_enum, default_value = "decreasing")]
-    pub order: InvertOrder,
+    #[arg(long, value_parser = by_name::<Order>(ORDERS), default_value = "decreasing")]
+    pub order: Order,
     /// Seed of the random order and of --noise.
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
@@ -121,8 +101,8 @@ pub struct InvertArguments {
     #[arg(long, value_name = "FPS", default_value_t = 60.0, allow_negative_numbers = true)]
     pub rate: f32,
     /// Layout of a .csv.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub layout: InvertLayout,
+    #[arg(long, value_parser = by_name::<Layout>(LAYOUTS), default_value = "auto")]
+    pub layout: Layout,
     /// Noise added to the targets, standard deviation, cm; errors are against the clean meshes.
     #[arg(long, value_name = "CM", default_value_t = 0.0, allow_negative_numbers = true)]
     pub noise: f64,
@@ -155,4 +135,24 @@ pub struct BenchInverseArguments {
     /// Threads [default: all].
     #[arg(long, value_name = "T", value_parser = parse_threads)]
     pub threads: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::builder::TypedValueParser;
+
+    /// Clap would only panic on a wrong name when a user types it.
+    #[test]
+    fn every_choice_is_a_name_of_the_library_and_none_is_missing() {
+        let command = clap::Command::new("understudy");
+        let method = |name: &str| by_name::<Method>(METHODS).parse_ref(&command, None, name.as_ref());
+        let order = |name: &str| by_name::<Order>(ORDERS).parse_ref(&command, None, name.as_ref());
+        let layout = |name: &str| by_name::<Layout>(LAYOUTS).parse_ref(&command, None, name.as_ref());
+        let methods: Vec<Method> = METHODS.iter().map(|(name, _)| method(name).expect("a method")).collect();
+        let orders: Vec<Order> = ORDERS.iter().map(|(name, _)| order(name).expect("an order")).collect();
+        assert_eq!((methods, orders), (Method::ALL.to_vec(), Order::ALL.to_vec()));
+        assert!(LAYOUTS.iter().all(|(name, _)| layout(name).is_ok()));
+        assert!(method("quadratic").is_err());
+    }
 }

@@ -1,9 +1,7 @@
 //! The commands of the inverse rig: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::interrupt::typed;
-use crate::invert_arguments::{
-    BenchInverseArguments, InvertArguments, InvertLayout, InvertMethod, InvertOrder,
-};
+use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
 use crate::output::{self, count, table};
 use crate::progress::watched;
 use anyhow::Result;
@@ -12,9 +10,9 @@ use understudy_jobs::bench_inverse::{
     BenchInverseConfig, BenchInverseReport, Study, StudyRow, bench_inverse,
 };
 use understudy_jobs::invert::solver::{
-    Alpha, InverseSettings, Method, Missing, Order, RigidFit, RigidSettings, Symmetry, TakeSettings,
+    Alpha, InverseSettings, Method, Missing, RigidFit, RigidSettings, Symmetry, TakeSettings,
 };
-use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
+use understudy_jobs::invert::{InvertConfig, InvertReport, invert};
 use understudy_jobs::{BesideFile, JobError};
 
 /// `invert`.
@@ -78,13 +76,13 @@ fn invert_config(arguments: InvertArguments) -> Result<InvertConfig> {
         targets: arguments.targets.into_iter().map(PathBuf::from).collect(),
         output: arguments.output,
         settings: InverseSettings {
-            method: method(arguments.method),
+            method: arguments.method,
             max_level: arguments.max_level,
             alpha,
             passes: arguments.passes.unwrap_or(base.passes),
             tolerance: arguments.tolerance.unwrap_or(base.tolerance),
             newton: base.newton,
-            order: order(arguments.order),
+            order: arguments.order,
             seed: arguments.seed,
             upper: (!arguments.unbounded).then_some(1.0),
             symmetric,
@@ -103,11 +101,7 @@ fn invert_config(arguments: InvertArguments) -> Result<InvertConfig> {
         symmetric_by_name,
         clip: arguments.clip,
         rate: arguments.rate,
-        layout: match arguments.layout {
-            InvertLayout::Auto => Layout::Auto,
-            InvertLayout::Plain => Layout::Plain,
-            InvertLayout::LiveLink => Layout::LiveLink,
-        },
+        layout: arguments.layout,
         noise_cm: arguments.noise,
         noise_seed: arguments.seed,
         report: arguments.report,
@@ -128,29 +122,6 @@ fn rigid(head: &str) -> Result<RigidSettings, JobError> {
 
 fn setting(place: &str, problem: impl ToString) -> JobError {
     JobError::Setting { place: place.into(), problem: problem.to_string() }
-}
-
-fn method(method: InvertMethod) -> Method {
-    match method {
-        InvertMethod::Quartic => Method::Quartic,
-        InvertMethod::Linear => Method::Linear,
-        InvertMethod::Seol => Method::Seol,
-        InvertMethod::Joshi => Method::Joshi,
-        InvertMethod::Cetinaslan => Method::Cetinaslan,
-        InvertMethod::Lmmm => Method::Lmmm,
-    }
-}
-
-fn order(order: InvertOrder) -> Order {
-    match order {
-        InvertOrder::Decreasing => Order::Decreasing,
-        InvertOrder::Increasing => Order::Increasing,
-        InvertOrder::Random => Order::Random,
-        InvertOrder::FrameCorrelation => Order::FrameCorrelation,
-        InvertOrder::IterationCorrelation => Order::IterationCorrelation,
-        InvertOrder::GaussSouthwell => Order::GaussSouthwell,
-        InvertOrder::MaximumImprovement => Order::MaximumImprovement,
-    }
 }
 
 fn describe(report: &InvertReport) -> String {
