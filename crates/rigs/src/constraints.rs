@@ -31,15 +31,6 @@ impl PoseConstraint for Drive {
     }
 }
 
-/// The part of `rotation` that turns about `axis` (swing–twist decomposition): `rotation = swing · twist`.
-/// Where the rotation is half a turn about a perpendicular axis the twist is not defined; it is then
-/// taken as none.
-pub fn twist_about(rotation: Quat, axis: Vec3) -> Quat {
-    let along = Vec3::new(rotation.x, rotation.y, rotation.z).dot(axis);
-    let twist = Quat::from_xyzw(axis.x * along, axis.y * along, axis.z * along, rotation.w);
-    if twist.length_squared() < 1e-12 { Quat::IDENTITY } else { twist.normalize() }
-}
-
 /// The signed angle of the twist of `rotation` about `axis`, radians, −π to π.
 pub fn twist_angle(rotation: Quat, axis: Vec3) -> f32 {
     let along = Vec3::new(rotation.x, rotation.y, rotation.z).dot(axis);
@@ -131,11 +122,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn swing_times_twist_is_the_rotation() {
+    fn the_twist_of_a_swing_and_a_twist_is_the_twist() {
         let rotation = Quat::from_rotation_x(0.7) * Quat::from_rotation_y(-1.1);
-        let twist = twist_about(rotation, Vec3::Y);
         assert!((twist_angle(rotation, Vec3::Y) + 1.1).abs() < 1e-5);
-        assert!((rotation * twist.inverse()).angle_between(Quat::from_rotation_x(0.7)) < 1e-3);
     }
 
     #[test]

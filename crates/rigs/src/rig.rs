@@ -119,7 +119,7 @@ pub trait Rig: Send + Sync {
     }
 
     /// Poses the rig from other rest positions: moving one rest vertex by one unit probes how the rig
-    /// carries it (METHODS M3). A rig that cannot answers [`RigError::Unsupported`] and overrides
+    /// carries it. A rig that cannot answers [`RigError::Unsupported`] and overrides
     /// [`Rig::evaluate`].
     fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError>;
 

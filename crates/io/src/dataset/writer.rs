@@ -118,11 +118,6 @@ impl DatasetWriter {
         (0..written.len()).filter(|chunk| written[*chunk].is_none()).collect()
     }
 
-    /// The first chunk still to be written.
-    pub fn first_missing(&self) -> Option<usize> {
-        self.lock().iter().position(Option::is_none)
-    }
-
     /// Writes a chunk, whole or not at all. Chunks may come in any order and from any thread.
     pub fn write_chunk(&self, index: usize, chunk: &Chunk) -> Result<(), DatasetError> {
         let bad = |problem: String| DatasetError::BadChunk { chunk: index, problem };

@@ -1,8 +1,7 @@
 //! Wavefront OBJ in and out: polygons, texture coordinates and groups; normals and materials are not
 //! kept. Start at [`read`] and [`fn@write`].
 //!
-//! The format knows no units: numbers are taken as cm unless the caller gives a scale. What is written
-//! reads back as the same mesh, number for number.
+//! The format knows no units: numbers are taken as cm. What is written reads back as the same mesh, number for number.
 
 mod parse;
 mod segments;
@@ -29,20 +28,7 @@ pub fn read(path: &Path) -> Result<ObjMesh, ReadError> {
     parse(&read_bytes(path)?).map_err(ReadError::content(path))
 }
 
-/// Reads a file whose numbers, times `scale`, are cm.
-pub fn read_scaled(path: &Path, scale: f32) -> Result<ObjMesh, ReadError> {
-    parse_scaled(&read_bytes(path)?, scale).map_err(ReadError::content(path))
-}
-
 /// Reads OBJ text in memory.
 pub fn parse(bytes: &[u8]) -> Result<ObjMesh, ParseError> {
-    parse::parse(bytes, Conversion::none("OBJ has no units: taken as cm"))
-}
-
-/// [`parse`] of a text whose numbers, times `scale`, are cm.
-pub fn parse_scaled(bytes: &[u8], scale: f32) -> Result<ObjMesh, ParseError> {
-    if !(scale.is_finite() && scale > 0.0) {
-        return Err(ParseError::new("scale", format!("{scale} is not a positive number")));
-    }
-    parse::parse(bytes, Conversion::scaled(scale, "given by the caller"))
+    parse::parse(bytes)
 }

@@ -20,12 +20,12 @@ struct Parser {
     skipped: usize,
 }
 
-pub(super) fn parse(bytes: &[u8], conversion: Conversion) -> Result<ObjMesh, ParseError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<ObjMesh, ParseError> {
     let mut parser = Parser::default();
     for (number, line) in logical_lines(bytes) {
         parser.statement(number, &line)?;
     }
-    parser.finish(conversion)
+    parser.finish()
 }
 
 /// Lines with their number, those that end in a backslash joined with the next.
@@ -119,7 +119,7 @@ impl Parser {
         Ok((vertex, texture))
     }
 
-    fn finish(self, conversion: Conversion) -> Result<ObjMesh, ParseError> {
+    fn finish(self) -> Result<ObjMesh, ParseError> {
         if self.polygons.is_empty() {
             let problem = format!("{} vertices and no faces", self.positions.len());
             return Err(ParseError::new("end of file", problem));
@@ -154,13 +154,13 @@ impl Parser {
             warnings.push(format!("{flat} faces that name a vertex twice are dropped"));
         }
         mend_texture(&mut parts, bare, self.polygons.len(), &mut warnings);
-        parts.positions = self.positions.into_iter().map(|p| conversion.apply(p)).collect();
+        parts.positions = self.positions;
         parts.segments = match self.notes.segments(parts.positions.len()) {
             Some(noted) => noted.map_err(|problem| ParseError::new("segment notes", problem))?,
             None => self.labels.segments(&parts.faces, &labels, parts.positions.len()),
         };
         let mesh = parts.build().map_err(|error| ParseError::new("mesh", error))?;
-        Ok(ObjMesh { mesh, warnings, conversion })
+        Ok(ObjMesh { mesh, warnings, conversion: Conversion::none("OBJ has no units: taken as cm") })
     }
 }
 
@@ -231,7 +231,7 @@ fn mend_texture(parts: &mut MeshParts, bare: usize, polygons: usize, warnings: &
 
 #[cfg(test)]
 mod tests {
-    use super::super::{parse, parse_scaled};
+    use super::super::parse;
     use super::*;
 
     fn mesh(text: &str) -> ObjMesh {
@@ -261,8 +261,6 @@ mod tests {
         let read = mesh(&format!("{SQUARE}f 1//1 2//1 3//1 4//1\r\n"));
         assert_eq!((read.mesh.faces(), read.mesh.has_uvs()), (&[Face::quad(0, 1, 2, 3)][..], false));
         assert_eq!(read.conversion.reason, "OBJ has no units: taken as cm");
-        let scaled = parse_scaled(format!("{SQUARE}f 1 2 3").as_bytes(), 10.0).expect("valid");
-        assert_eq!((scaled.mesh.positions()[1], scaled.conversion.scale), (Vec3::X * 10.0, 10.0));
     }
 
     #[test]
@@ -302,6 +300,5 @@ mod tests {
             error("f 1 2 \\\n3\nv 0 0 0"),
             "line 1: vertex 1 is named, but there are 1".replace("vertex 1", "vertex 2")
         );
-        assert!(parse_scaled(b"", f32::NAN).is_err() && parse_scaled(b"", 0.0).is_err());
     }
 }

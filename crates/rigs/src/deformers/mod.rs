@@ -27,7 +27,7 @@ pub use eyelid_slide::{Eye, EyelidSlide, Lid, elevation_degrees};
 pub use joint_offset::{JointOffset, JointOffsetConfig, PoseTarget};
 pub use lattice::{Lattice, LatticeConfig, LatticeHandle};
 pub use muscle_bulge::{Attachment, Muscle, MuscleBulge, spindle_mask};
-pub use patch::{distances_along_edges, falloff_mask};
+pub use patch::distances_along_edges;
 pub use skin_slide::{SkinSlide, Slide};
 pub use skinning::Skinning;
 pub use sticky_lips::{LipPair, StickyLips, StickyLipsConfig};

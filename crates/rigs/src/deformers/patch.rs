@@ -116,14 +116,6 @@ pub fn distances_along_edges(
     distance
 }
 
-/// A mask that is one on `sources` and falls smoothly to zero at `reach` cm along the surface.
-pub fn falloff_mask(mesh: &Mesh, sources: &[u32], reach: f32) -> super::VertexWeights {
-    let distance = distances_along_edges(&mesh.adjacency(), mesh.positions(), sources, reach);
-    let weight = |distance: f32| 1.0 - super::smooth_step(0.0, reach, distance);
-    let near = (0u32..).zip(distance).filter(|(_, d)| d.is_finite());
-    near.map(|(vertex, d)| (vertex, weight(d))).filter(|(_, w)| *w > 0.0).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_support::tube;
@@ -149,8 +141,5 @@ mod tests {
         let distance = distances_along_edges(&mesh.adjacency(), mesh.positions(), &[0], 10.5);
         assert!((distance[16 * 5] - 10.0).abs() < 1e-4);
         assert_eq!(distance[16 * 6], f32::INFINITY);
-        let mask = falloff_mask(&mesh, &[0], 8.0);
-        assert_eq!(mask[0], (0, 1.0));
-        assert!(mask.iter().all(|(_, weight)| *weight > 0.0 && *weight <= 1.0) && mask.len() < 60);
     }
 }

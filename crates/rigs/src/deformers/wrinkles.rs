@@ -96,11 +96,6 @@ impl Wrinkles {
         }
         Ok(Self { groups: heights, normals })
     }
-
-    /// Number of vertices that any fold moves.
-    pub fn moved_vertices(&self) -> usize {
-        self.normals.vertices.len()
-    }
 }
 
 /// Height of one fold at a rest point: `depth · profile(distance / width) · taper`. The profile
@@ -254,7 +249,8 @@ mod tests {
         half.region = (0..22 * SIDE).collect();
         let wrinkles = Wrinkles::new(vec![half], &mesh, &size(&mesh)).expect("fits");
         let whole = Wrinkles::new(vec![group(driven())], &mesh, &size(&mesh)).expect("fits");
-        assert!(wrinkles.moved_vertices() > 100 && wrinkles.moved_vertices() < whole.moved_vertices());
+        let moved = |wrinkles: &Wrinkles| wrinkles.normals.vertices.len();
+        assert!(moved(&wrinkles) > 100 && moved(&wrinkles) < moved(&whole));
         let mut short = group(driven());
         short.wrinkles[0].path.truncate(1);
         let error = Wrinkles::new(vec![short], &mesh, &size(&mesh)).err().expect("must fail");

@@ -52,7 +52,7 @@ pub enum SamplingError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Each control by itself, normal about the middle of its range, cut at ±1.5 σ (METHODS M1).
+    /// Each control by itself, normal about the middle of its range, cut at ±1.5 σ.
     #[default]
     Gaussian,
     /// Each control by itself, evenly over its range.
@@ -61,8 +61,8 @@ pub enum Method {
     /// default: animators move a few controls at a time, and the neutral pose is a corner of a range that
     /// begins at zero.
     Sparse,
-    /// A frame of a clip, each control's offset from its default times its own random factor (METHODS
-    /// M2, face-twin paper eq. 3.5), brought back into range.
+    /// A frame of a clip, each control's offset from its default times its own random factor
+    /// (face-twin paper eq. 3.5), brought back into range.
     Noise,
     /// Every frame of the clips, one after another.
     Clips,

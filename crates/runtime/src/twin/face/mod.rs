@@ -257,11 +257,6 @@ impl FaceTwin {
         self.header.inputs.controls.len()
     }
 
-    /// Whether its maps carry normals.
-    pub fn has_normals(&self) -> bool {
-        self.with_normals
-    }
-
     /// Whether some of its networks refine what the others give.
     pub fn has_refinement(&self) -> bool {
         self.nets.iter().any(|net| net.stage == Stage::Refinement)

@@ -338,7 +338,7 @@ fn the_derivative_by_the_controls_meets_the_checker() {
 fn normals_come_from_maps_or_from_faces() {
     for outputs in [3, 6] {
         let twin = FaceTwin::new(random_face(3, outputs), Precision::Single).expect("a valid twin");
-        assert_eq!(twin.has_normals(), outputs == 6);
+        assert_eq!(twin.with_normals, outputs == 6);
         let mut space = Workspace::new(&twin, 1);
         let mut out = vec![Vec3::ZERO; twin.vertex_count()];
         twin.evaluate(&pose(5), &mut space, None, &mut out).expect("a valid pose");
