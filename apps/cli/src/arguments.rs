@@ -118,7 +118,7 @@ Methods and equations: docs/methods/inverse-rig.md")]
 }
 
 /// `--method` of `sample`: names and what they mean.
-const SAMPLE_METHODS: Choices = &[
+pub const SAMPLE_METHODS: Choices = &[
     ("gaussian", "Each control normal about the middle of its range, cut at ±1.5 σ"),
     ("uniform", "Each control evenly over its range"),
     ("sparse", "As gaussian, but a random share of the controls stays at its default"),

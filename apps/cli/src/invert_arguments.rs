@@ -17,12 +17,12 @@ const METHODS: Choices = &[
 
 const ORDERS: Choices = &[
     ("decreasing", "Largest shape first"),
-    ("increasing", "Smallest shape first"),
     ("random", "A random permutation per frame"),
+    ("increasing", "Smallest shape first"),
     ("frame-correlation", "Best correlated with the frame first"),
     ("iteration-correlation", "Best correlated with what is left of the frame"),
-    ("gauss-southwell", "Steepest slope"),
     ("maximum-improvement", "Largest gain: fewest weights and lowest error, at a higher price"),
+    ("gauss-southwell", "Steepest slope"),
 ];
 
 const LAYOUTS: Choices = &[
@@ -140,7 +140,9 @@ pub struct BenchInverseArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::SAMPLE_METHODS;
     use clap::builder::TypedValueParser;
+    use understudy_jobs::sample;
 
     /// Clap would only panic on a wrong name when a user types it.
     #[test]
@@ -153,6 +155,10 @@ mod tests {
         let orders: Vec<Order> = ORDERS.iter().map(|(name, _)| order(name).expect("an order")).collect();
         assert_eq!((methods, orders), (Method::ALL.to_vec(), Order::ALL.to_vec()));
         assert!(LAYOUTS.iter().all(|(name, _)| layout(name).is_ok()));
+        let sample = by_name::<sample::Method>(SAMPLE_METHODS);
+        assert!(
+            SAMPLE_METHODS.iter().all(|(name, _)| sample.parse_ref(&command, None, name.as_ref()).is_ok())
+        );
         assert!(method("quadratic").is_err());
     }
 }
