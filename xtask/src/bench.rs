@@ -1,18 +1,19 @@
-//! The benchmarks: each runs commands of the optimised program, as anybody could type them, and prints what
-//! they print. `docs/benchmarks.md` keeps the figures.
+//! The benchmarks: each runs commands of the optimised program, as anybody could type them, and the races of
+//! `crates/bench`, and prints what they print. `docs/benchmarks.md` keeps the figures.
 
 use crate::bench_face;
-pub use crate::shell::understudy;
+pub use crate::shell::{races, understudy};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face";
+const NAMES: &str = "sampling, inverse, body, face, race, ablations";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
     match rest.split_first() {
-        Some((&"sampling", more)) => understudy(&[&["bench-sampling"], more].concat()),
-        Some((&"inverse", more)) => understudy(&[&["bench-inverse"], more].concat()),
+        Some((name @ (&"sampling" | &"inverse" | &"race" | &"ablations"), more)) => {
+            races(&[&[*name], more].concat())
+        }
         Some((&"body", more)) => body(more),
         Some((&"face", more)) => bench_face::run(more),
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
@@ -36,8 +37,20 @@ fn body(words: &[&str]) -> Result<()> {
         understudy(&["learn", "body", &data, "-o", &twin])?;
         let [walk, reach, kick] = clips.each_ref().map(|(_, folder)| folder.as_str());
         let report = at("-report");
-        understudy(&["eval", &twin, walk, reach, kick, "--train", &data, "--report", &report])?;
-        understudy(&["bench", &twin, "--peers", "target/peers", "--training"])?;
+        understudy(&[
+            "eval",
+            &twin,
+            walk,
+            reach,
+            kick,
+            "--train",
+            &data,
+            "--baselines",
+            "all",
+            "--report",
+            &report,
+        ])?;
+        races(&["race", &twin, "--training"])?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench face`: face twins at full size, and skinning decomposition beside reference results.
 //! Every step is a command of the program; words choose characters and steps. Start at [`run`].
 
-use crate::bench::understudy;
+use crate::bench::{races, understudy};
 use crate::shell::{answer, root};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -104,13 +104,13 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
     if wanted.asks("eval") {
         let against = format!("dense={dense}");
         let report = at("report");
-        let baselines = ["--against", &against, "--train", train, "--report", &report];
+        let baselines = ["--against", &against, "--train", train, "--baselines", "all", "--report", &report];
         understudy(&[&["eval", twin, held_out, unseen], &baselines[..]].concat())?;
         let [blink, talk] = seen.each_ref().map(|(_, folder)| folder.as_str());
         understudy(&["eval", twin, blink, talk, unseen])?;
     }
     if wanted.asks("bench") {
-        understudy(&["bench", twin, "--peers", "target/peers", "--training"])?;
+        races(&["race", twin, "--training"])?;
     }
     if wanted.asks("transfer") {
         let mesh = at("remeshed.obj");

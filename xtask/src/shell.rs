@@ -68,6 +68,11 @@ fn program() -> Result<&'static PathBuf> {
     Ok(PROGRAM.get_or_init(|| built))
 }
 
+/// Runs a race of `crates/bench`, optimised.
+pub fn races(words: &[&str]) -> Result<()> {
+    run(Command::new(built(&["build", "--release", "--package", "understudy-bench"])?).args(words))
+}
+
 /// Runs a command of the optimised program.
 pub fn understudy(words: &[&str]) -> Result<()> {
     run(Command::new(program()?).args(words))

@@ -1,7 +1,7 @@
 //! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
 //! in `commands`.
 
-use crate::invert_arguments::{BenchInverseArguments, InvertArguments};
+use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -85,8 +85,8 @@ Methods and equations: docs/methods/inverse-rig.md")]
   understudy eval rook.twin data/rook-walk --train data/rook --report report
   understudy eval rook.twin data/rook-walk --train data/rook --baseline lbs4 --json")]
     Eval(EvalArguments),
-    /// Times a twin, beside other runtimes if wanted.
-    #[command(after_help = "Example: understudy bench rook.twin --peers")]
+    /// Times a twin, beside the rig that it was learned from.
+    #[command(after_help = "Example: understudy bench rook.twin")]
     Bench(BenchTwinArguments),
     /// Writes a twin for other programs.
     #[command(after_help = "Examples:
@@ -106,15 +106,6 @@ Methods and equations: docs/methods/inverse-rig.md")]
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Measures how fast poses are recorded and how much memory that takes.
-    #[command(
-        hide = true,
-        after_help = "Example: understudy bench-sampling rook --poses 50000 --keep-nothing"
-    )]
-    BenchSampling(BenchArguments),
-    /// Measures the inverse rig: speed beside NumPy, known weights, the paper's findings.
-    #[command(hide = true, after_help = "Example: understudy bench-inverse --rounds 5")]
-    BenchInverse(BenchInverseArguments),
 }
 
 /// `--method` of `sample`: names and what they mean.
@@ -276,28 +267,6 @@ pub struct DemoArguments {
     /// Threads [default: all].
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
-}
-
-/// Of `bench-sampling`.
-#[derive(Debug, Args)]
-pub struct BenchArguments {
-    #[arg(help = RIG)]
-    pub rig: String,
-    /// Poses to record for each number of threads.
-    #[arg(long, value_name = "N", default_value_t = 2000, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub poses: u64,
-    /// Numbers of threads to measure.
-    #[arg(long, value_name = "T,T", value_delimiter = ',', default_values_t = [1, 2], value_parser = parse_threads)]
-    pub threads: Vec<usize>,
-    /// Folder of the datasets [default: a folder for temporary files].
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Delete each chunk as soon as it is written and hashed: bounds the disk space.
-    #[arg(long)]
-    pub keep_nothing: bool,
-    /// Poses a file of the dataset.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub chunk: Option<u64>,
 }
 
 pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {

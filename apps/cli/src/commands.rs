@@ -1,18 +1,16 @@
 //! Each command: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::arguments::{
-    Arguments, BenchArguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments,
-    SampleArguments,
+    Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
 use crate::info_text::describe;
 use crate::interrupt::typed;
-use crate::invert_commands::{run_bench_inverse, run_invert};
+use crate::invert_commands::run_invert;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
 use anyhow::Result;
 use clap::CommandFactory as _;
-use understudy_jobs::bench_sampling::{BenchConfig, bench_sampling};
 use understudy_jobs::characters::{Character, CharactersConfig, characters};
 use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::demo::{DemoConfig, demo};
@@ -36,8 +34,6 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Bench(arguments) => run_bench_twin(json, arguments),
         Command::Export(arguments) => run_export(json, arguments),
         Command::Transfer(arguments) => run_transfer(json, arguments),
-        Command::BenchSampling(arguments) => run_bench(json, arguments),
-        Command::BenchInverse(arguments) => run_bench_inverse(json, arguments),
         Command::Completions { shell } => {
             refuse_unused(&[("--json", json, "completions are a script")])?;
             let mut script = Vec::new();
@@ -159,32 +155,6 @@ fn run_info(json: bool, arguments: InfoArguments) -> Result<()> {
     let config = InfoConfig { input: arguments.input, verify: arguments.verify };
     let report = watched(|progress| info(&config, progress))?;
     output::print(json, &report, describe)
-}
-
-fn run_bench(json: bool, arguments: BenchArguments) -> Result<()> {
-    let config = BenchConfig {
-        rig: arguments.rig,
-        poses: arguments.poses,
-        threads: arguments.threads,
-        output: arguments.output,
-        keep_nothing: arguments.keep_nothing,
-        chunk: arguments.chunk,
-    };
-    let report = watched(|progress| bench_sampling(&config, progress))?;
-    output::print(json, &report, |report| {
-        let row = |run: &understudy_jobs::bench_sampling::BenchRun| {
-            vec![
-                run.threads.to_string(),
-                thousands(run.poses),
-                format!("{:.1}", run.poses_per_second),
-                thousands(run.bytes_per_pose),
-                run.peak_memory_bytes.map_or("unknown".into(), bytes),
-            ]
-        };
-        let head = ["threads", "poses", "poses per second", "bytes per pose", "peak memory"];
-        let rows = report.runs.iter().map(row).collect::<Vec<_>>();
-        format!("{} on {} cores\n{}", report.rig, report.cores, table(&head, &rows))
-    })
 }
 
 fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What can be typed for the inverse rig: `invert` and the hidden `bench-inverse`.
+//! What can be typed for the inverse rig: `invert`.
 
 use crate::arguments::{Choices, by_name, parse_threads};
 use clap::Args;
@@ -111,29 +111,6 @@ pub struct InvertArguments {
     pub report: Option<PathBuf>,
     /// Threads [default: all]; the weights do not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
-    pub threads: Option<usize>,
-}
-
-/// Of `bench-inverse`.
-#[derive(Debug, Args)]
-pub struct BenchInverseArguments {
-    /// Folder of the pages and the Python environment [default: beside the program].
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Leave NumPy out.
-    #[arg(long)]
-    pub no_numpy: bool,
-    /// Alternating rounds of the timing.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub rounds: usize,
-    /// Frames of the timed batch.
-    #[arg(long, value_name = "N", default_value_t = 600)]
-    pub frames: usize,
-    /// Noise of the comparison, cm.
-    #[arg(long, value_name = "CM", default_value_t = 0.03)]
-    pub noise: f64,
-    /// Threads [default: all].
-    #[arg(long, value_name = "T", value_parser = parse_threads)]
     pub threads: Option<usize>,
 }
 

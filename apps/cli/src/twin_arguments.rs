@@ -43,13 +43,7 @@ pub struct EvalArguments {
 pub struct BenchTwinArguments {
     /// The twin.
     pub twin: PathBuf,
-    /// Race onnxruntime and PyTorch too, from a Python environment in this folder (made when missing).
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "target/peers")]
-    pub peers: Option<PathBuf>,
-    /// Race training too, beside PyTorch.
-    #[arg(long)]
-    pub training: bool,
-    /// Rounds of the race.
+    /// Rounds, of which the median counts.
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub rounds: usize,
 }

@@ -9,14 +9,13 @@ use crate::progress::{watched, watched_keeping};
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
-use understudy_jobs::face::bench::{BenchFaceReport, bench_face};
-use understudy_jobs::twin::bench::{BenchTwinConfig, Contest, bench_twin, verdict};
+use understudy_jobs::twin::Distances;
+use understudy_jobs::twin::bench::{BenchConfig, bench_twin, verdict};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, OnnxReport, export};
 use understudy_jobs::twin::export_glb::{ExportGlbReport, GlbSettings};
 use understudy_jobs::twin::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
-use understudy_jobs::twin::{Distances, Twin, open_twin};
 
 /// `learn`.
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
@@ -126,115 +125,30 @@ fn eval_text(report: &EvalReport) -> String {
 
 /// `bench`.
 pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
-    match open_twin(&arguments.twin)? {
-        Twin::Face(_) => return run_bench_face(json, arguments),
-        Twin::Body(_) => {}
-    }
-    let BenchTwinArguments { twin, rounds, peers, training } = arguments;
-    let config = BenchTwinConfig { twin, rounds, peers, training };
-    let report = watched(|progress| bench_twin(&config, progress))?;
+    let BenchTwinArguments { twin, rounds } = arguments;
+    let report = watched(|progress| bench_twin(&BenchConfig { twin, rounds }, progress))?;
     output::print(json, &report, |report| {
-        let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
-        let ratio =
-            |ours: f64, ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{:.1}", ms / ours));
-        let row = |name: String, c: &Contest| {
-            vec![
-                name,
-                format!("{:.4}", c.understudy_ms),
-                shown(c.onnxruntime_ms),
-                ratio(c.understudy_ms, c.onnxruntime_ms),
-                shown(c.torch_ms),
-                ratio(c.understudy_ms, c.torch_ms),
-            ]
-        };
+        let row = |name: String, ms: &f64| vec![name, format!("{ms:.4}")];
         let mut rows: Vec<Vec<String>> =
-            report.threads.iter().map(|(t, c)| row(format!("one pose, {t} thread(s)"), c)).collect();
-        rows.extend(report.batch.iter().map(|(b, c)| row(format!("crowd of {b}, one thread"), c)));
-        let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
-        let rig = verdict(report.rig_ms, report.threads["1"].understudy_ms);
-        let half = half_weights(report.half_error_mm);
-        let training = report.training.as_ref().map_or_else(String::new, |race| {
-            format!(
-                "\ntraining, {} networks, {} poses per step, {} threads: {:.0} steps/s, PyTorch {:.0}, times {:.1}",
-                race.networks,
-                race.batch,
-                race.threads,
-                race.understudy_steps_s,
-                race.torch_steps_s,
-                race.understudy_steps_s / race.torch_steps_s
-            )
-        });
+            report.threads.iter().map(|(t, ms)| row(format!("one pose, {t} thread(s)"), ms)).collect();
+        rows.extend(report.crowd.iter().map(|(c, ms)| row(format!("crowd of {c}, one thread"), ms)));
+        rows.push(row("normals, on top".into(), &report.normals_ms));
+        rows.extend(report.rig_ms.iter().map(|ms| row("the original rig, one thread".into(), ms)));
         format!(
-            "{}: {} vertices, {} multiply-adds, {}\n{}\n{rig}\nmemory {:.1} GB/s, weights read at {:.0} % of it\n\
-             multiply-add peak {:.0} GFLOP/s: products of matrices reach {:.0} % of it, a crowd's networks {:.0} %, \
-             the whole crowd {:.0} %\n\
-             16-bit weights {half} · onnxruntime's vertices differ by {} mm{training}",
+            "{}: a {} twin, {} vertices, {} multiply-adds, {}\n{}\n{}\nmemory {:.1} GB/s, weights read at {:.0} % \
+             of it\n16-bit weights {}",
             report.rig,
+            report.method,
             thousands(report.vertices as u64),
             thousands(report.multiply_adds as u64),
             report.kernel,
-            table(&head, &rows),
+            table(&["", "ms per pose"], &rows),
+            report.verdict,
             report.bandwidth_gb_s,
             report.bandwidth_share * 100.0,
-            report.peak_gflops,
-            report.crowd_peak_share * 100.0,
-            report.crowd_network_share * 100.0,
-            report.crowd_whole_share * 100.0,
-            report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
+            half_weights(report.half_error_mm)
         )
     })
-}
-
-/// `bench` of a face twin.
-pub fn run_bench_face(json: bool, arguments: BenchTwinArguments) -> Result<()> {
-    let BenchTwinArguments { twin, rounds, peers, training } = arguments;
-    let config = BenchTwinConfig { twin, rounds, peers, training };
-    let report = watched(|progress| bench_face(&config, progress))?;
-    output::print(json, &report, bench_text)
-}
-
-fn bench_text(report: &BenchFaceReport) -> String {
-    let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.3}"));
-    let ratio = |ours: f64, ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{:.1}", ms / ours));
-    let row = |(threads, c): (&String, &Contest)| {
-        vec![
-            format!("one pose, {threads} thread(s)"),
-            format!("{:.3}", c.understudy_ms),
-            shown(c.onnxruntime_ms),
-            ratio(c.understudy_ms, c.onnxruntime_ms),
-            shown(c.torch_ms),
-            ratio(c.understudy_ms, c.torch_ms),
-        ]
-    };
-    let head = ["ms per pose", "understudy", "onnxruntime", "times", "PyTorch", "times"];
-    let training = report.training.as_ref().map_or_else(String::new, |race| {
-        format!(
-            "\ntraining, {} networks, {} poses per step, {} threads: {:.1} steps/s, PyTorch {:.1}, times {:.1}",
-            race.networks,
-            race.batch,
-            race.threads,
-            race.understudy_steps_s,
-            race.torch_steps_s,
-            race.understudy_steps_s / race.torch_steps_s
-        )
-    });
-    format!(
-        "{}: {} vertices, {} coarse and {} refinement networks, {} multiply-adds, {}\n{}\ncoarse alone {:.3} ms · normals \
-         {:.3} ms\n{}\n16-bit weights {} · onnxruntime's vertices \
-         differ by {} mm{training}",
-        report.rig,
-        thousands(report.vertices as u64),
-        report.networks[0],
-        report.networks[1],
-        thousands(report.multiply_adds as u64),
-        report.kernel,
-        table(&head, &report.threads.iter().map(row).collect::<Vec<_>>()),
-        report.coarse_ms,
-        report.normals_ms,
-        verdict(report.rig_ms, report.threads["1"].understudy_ms),
-        half_weights(report.half_error_mm),
-        report.onnx_error_mm.map_or_else(|| "-".into(), |mm| format!("{mm:.5}"))
-    )
 }
 
 /// `export`.

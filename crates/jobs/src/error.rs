@@ -63,11 +63,13 @@ impl JobError {
         }
     }
 
-    pub(crate) fn setting(place: impl Into<String>, problem: impl ToString) -> Self {
+    /// A setting that makes no sense, and why.
+    pub fn setting(place: impl Into<String>, problem: impl ToString) -> Self {
         Self::Setting { place: place.into(), problem: problem.to_string() }
     }
 
-    pub(crate) fn unusable(path: impl AsRef<Path>, problem: impl ToString) -> Self {
+    /// A file or rig that cannot be used so, and why.
+    pub fn unusable(path: impl AsRef<Path>, problem: impl ToString) -> Self {
         Self::Unusable { path: path.as_ref().into(), problem: problem.to_string() }
     }
 

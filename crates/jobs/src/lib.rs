@@ -4,14 +4,11 @@
 //! Start at [`rigs::open`] for how a rig is found and at [`Watch`] for how long work speaks. The commands:
 //! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
 
-pub mod bench_inverse;
-pub mod bench_sampling;
 pub mod characters;
 pub mod convert;
 pub mod decompose;
 pub mod demo;
 mod error;
-pub mod face;
 mod fit_cache;
 pub mod info;
 pub mod invert;

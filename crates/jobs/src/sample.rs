@@ -141,7 +141,7 @@ pub fn sample(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, 
 }
 
 /// [`sample`] with the rig at hand. `written` hears of every chunk after it is on disk.
-pub(crate) fn record(
+pub fn record(
     rig: &dyn Rig,
     config: &SampleConfig,
     written: &(dyn Fn(usize) -> Result<(), JobError> + Sync),

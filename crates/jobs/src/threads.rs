@@ -6,7 +6,7 @@ use crate::JobError;
 pub const MAX_THREADS: usize = 1024;
 
 /// A pool; `0` is refused, since it would mean something else to every reader.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, JobError> {
+pub fn pool(threads: usize) -> Result<rayon::ThreadPool, JobError> {
     if !(1..=MAX_THREADS).contains(&threads) {
         return Err(JobError::setting("threads", format!("{threads} is not between 1 and {MAX_THREADS}")));
     }

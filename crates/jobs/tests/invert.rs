@@ -9,8 +9,8 @@ use understudy_io::{blendshape_npz, live_link, obj};
 use understudy_jobs::Silent;
 use understudy_jobs::invert::solver::{Alpha, InverseSettings, Method, Missing, RigidSettings, TakeSettings};
 use understudy_jobs::invert::{InvertConfig, InvertReport, Layout, invert};
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_testkit::shared_data;
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 const VERTICES: usize = 60;
 

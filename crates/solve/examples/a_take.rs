@@ -5,9 +5,9 @@ use std::error::Error;
 use std::io::Write;
 use understudy_core::{Quat, Vec3};
 use understudy_solve::inverse_rig::rigid::RigidSettings;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::{InverseRig, InverseSettings, Solver};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 /// Solvers borrow nothing: a program keeps one beside its other state.
 struct Tracker {

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::io::Write;
 use understudy_core::{Random, Vec3};
 use understudy_solve::inverse_rig::Missing;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::{InverseRig, InverseSettings};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 /// The whole program; public, so that a test can run it.
 pub fn main() -> Result<(), Box<dyn Error>> {

@@ -3,9 +3,9 @@
 use understudy_core::{BlendshapeRig, Random, Shape, SparseDeltas, Vec3};
 use understudy_solve::inverse_rig::direct::DirectRig;
 use understudy_solve::inverse_rig::metrics::measure;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::{Alpha, InverseRig, InverseSettings, Method, Stop};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 fn target_of(rig: &BlendshapeRig, weights: &[f32]) -> Vec<Vec3> {
     let mut target = vec![Vec3::ZERO; rig.neutral().len()];

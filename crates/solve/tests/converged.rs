@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use understudy_core::{BlendshapeRig, Corrective, Random, Shape, SparseDeltas, Vec3};
 use understudy_solve::Solver;
 use understudy_solve::inverse_rig::direct::DirectRig;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::{Alpha, InverseRig, InverseSettings, Missing, Order, Stop};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 fn pose(rig: &BlendshapeRig, weights: &[f32]) -> Vec<Vec3> {
     let mut target = vec![Vec3::ZERO; rig.neutral().len()];

@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use understudy_core::Vec3;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::{InverseRig, InverseSettings, Method, Missing, Order, Symmetry};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 struct Counting;
 

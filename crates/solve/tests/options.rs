@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use understudy_core::{BlendshapeError, BlendshapeRig, Corrective, Random, Shape, SparseDeltas, Vec3};
 use understudy_solve::inverse_rig::direct::DirectRig;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::{
     Alpha, InverseError, InverseRig, InverseSettings, Method, Missing, Stop, Symmetry, invert,
 };
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 fn pose(rig: &BlendshapeRig, weights: &[f32]) -> Vec<Vec3> {
     let mut target = vec![Vec3::ZERO; rig.neutral().len()];

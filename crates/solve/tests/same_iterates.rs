@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use understudy_core::{BlendshapeRig, Random, Vec3};
 use understudy_solve::inverse_rig::direct::DirectRig;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::{Alpha, InverseRig, InverseSettings, Method, Order, Visit};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 /// What the issue asks of the two forms.
 const SAME: f64 = 1e-9;

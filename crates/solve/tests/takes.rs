@@ -3,12 +3,12 @@
 use understudy_core::rotation::RigidMotion;
 use understudy_core::{BlendshapeRig, DMat3, DVec3, Random, Vec3};
 use understudy_solve::inverse_rig::rigid::{RigidFit, RigidSettings};
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::{Take, TakeSettings};
 use understudy_solve::inverse_rig::tradeoff::knee;
 use understudy_solve::inverse_rig::{
     Alpha, InverseError, InverseRig, InverseSettings, Method, Missing, Order,
 };
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 struct Scene {
     rig: BlendshapeRig,

@@ -1,9 +1,10 @@
-//! For tests only: named tolerances, the gradient checker, slow references (enveloping error, a plain glTF
-//! evaluator), and where shared data lies.
+//! For tests and benchmarks only: named tolerances, the gradient checker, slow references (enveloping error, a plain
+//! glTF evaluator), blendshape rigs of any size ([`synthetic`]), and where shared data lies.
 
 pub mod enveloping;
 pub mod gltf_reference;
 pub mod gradient;
+pub mod synthetic;
 
 use std::path::PathBuf;
 

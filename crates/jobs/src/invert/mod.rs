@@ -5,8 +5,8 @@
 mod failure;
 mod hints;
 mod output;
-pub(crate) mod page;
-pub(crate) mod study;
+pub mod page;
+pub mod study;
 mod targets;
 
 pub use output::Layout;
@@ -298,7 +298,7 @@ fn solve(
 }
 
 /// Gaussian noise on every coordinate, from a stream a frame.
-pub(crate) fn add_noise(frames: &[Vec<Vec3>], sigma_cm: f64, seed: u64) -> Vec<Vec<Vec3>> {
+pub fn add_noise(frames: &[Vec<Vec3>], sigma_cm: f64, seed: u64) -> Vec<Vec<Vec3>> {
     let frame = |(index, mesh): (usize, &Vec<Vec3>)| {
         let mut random = Random::stream(seed, index as u64);
         let mut shake =
@@ -309,7 +309,7 @@ pub(crate) fn add_noise(frames: &[Vec<Vec3>], sigma_cm: f64, seed: u64) -> Vec<V
 }
 
 /// How many correctives have two, three, … shapes.
-pub(crate) fn levels(rig: &BlendshapeRig) -> Vec<usize> {
+pub fn levels(rig: &BlendshapeRig) -> Vec<usize> {
     let mut counts: Vec<usize> = Vec::new();
     for corrective in rig.correctives() {
         let place = corrective.shapes.len() - 2;

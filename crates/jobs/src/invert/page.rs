@@ -95,7 +95,7 @@ fn worst_frame(report: &InvertReport) -> usize {
 }
 
 /// The paper's tables and figures of one study.
-pub(crate) fn sections(scene: &Scene<'_>, study: &Study, mesh: Option<&Mesh>) -> Vec<Section> {
+pub fn sections(scene: &Scene<'_>, study: &Study, mesh: Option<&Mesh>) -> Vec<Section> {
     let mut methods = Section::new("Methods")
         .paragraph(format!(
             "Frames {} to {} of the take, as in the paper's tables 3 to 7: errors against the clean meshes with the whole \

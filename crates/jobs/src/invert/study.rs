@@ -11,8 +11,10 @@ use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Method, Order};
 
 /// What is studied.
-pub(crate) struct Scene<'a> {
+pub struct Scene<'a> {
+    /// The rig.
     pub rig: &'a BlendshapeRig,
+    /// The same, prepared.
     pub inverse: &'a InverseRig,
     /// What errors are measured against, `[F][V]`.
     pub clean: &'a [Vec<Vec3>],
@@ -24,7 +26,7 @@ pub(crate) struct Scene<'a> {
 
 /// How much time to spend.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Effort {
+pub struct Effort {
     /// Consecutive frames behind the tables, from the middle of the take.
     pub table_frames: usize,
     /// Frames spread through the take behind the curves.
@@ -42,7 +44,7 @@ impl Default for Effort {
 
 impl Effort {
     /// The frames behind the tables.
-    pub(crate) fn table_window(&self, frames: usize) -> std::ops::Range<usize> {
+    pub fn table_window(&self, frames: usize) -> std::ops::Range<usize> {
         let count = frames.min(self.table_frames);
         let first = (frames - count) / 2;
         first..first + count
@@ -120,10 +122,10 @@ pub struct Study {
 
 /// The α of the methods that solve for all weights at once: the paper's for Ada (its Table 2). It does not
 /// make them sparse, and a larger one costs them accuracy.
-pub(crate) const JOINT_ALPHA: f64 = 0.2;
+pub const JOINT_ALPHA: f64 = 0.2;
 
 /// The α of the paper's recipe for a take, cm²: the knee of its trade-off, whatever error it costs.
-pub(crate) fn knee_alpha<T: AsRef<[Vec3]> + Sync>(
+pub fn knee_alpha<T: AsRef<[Vec3]> + Sync>(
     inverse: &InverseRig,
     targets: &[T],
     settings: &InverseSettings,
@@ -135,7 +137,7 @@ pub(crate) fn knee_alpha<T: AsRef<[Vec3]> + Sync>(
 
 /// Runs everything with the paper's recipe: five passes, nothing after them. Of the settings, seed and the
 /// handling of holes count.
-pub(crate) fn study(
+pub fn study(
     scene: &Scene<'_>,
     alpha: f64,
     settings: &InverseSettings,

@@ -1,6 +1,5 @@
 //! Datasets and twins from disk into memory.
 
-use super::kinds::kind;
 use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
@@ -111,7 +110,7 @@ pub(crate) fn match_twin(twin: &Twin, recording: &mut Recording) -> Result<(), S
         true => reorder(&skeleton, &mut recording.bones, &order)?,
         false => skeleton,
     };
-    for (index, own) in kind(twin).rest_bones().iter().enumerate() {
+    for (index, own) in twin.rest_bones().iter().enumerate() {
         // Twins were bound where the skeleton rests before they were bound where the mesh is.
         let bound = skeleton.inverse_bind()[index].inverse();
         if !(same_place(own, &bound) || same_place(own, &skeleton.rest_global()[index])) {

@@ -195,7 +195,7 @@ fn bound_as_twin(twin: &Twin, skeleton: Option<Skeleton>, path: &Path) -> Result
             format!("its rig no longer has the twin's {} bones", twin.header().inputs.bones.len()),
         )
     })?;
-    let inverse = kind(twin).rest_bones().iter().map(Affine3A::inverse).collect();
+    let inverse = twin.rest_bones().iter().map(Affine3A::inverse).collect();
     skeleton.with_inverse_bind(inverse).map_err(|error| JobError::unusable(path, error))
 }
 

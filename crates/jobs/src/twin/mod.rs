@@ -1,6 +1,7 @@
 //! Twins: learning them from datasets, weighing them against baselines, timing them, sending them out into other
 //! programs. One file per command, for every kind; what differs between kinds is in `kinds`.
 
+pub mod bandwidth;
 pub mod bench;
 mod checkpoint;
 pub(crate) mod data;
@@ -9,8 +10,6 @@ pub mod export;
 pub mod export_glb;
 pub(crate) mod kinds;
 pub mod learn;
-pub(crate) mod peers;
-pub(crate) mod race;
 mod record;
 
 pub use data::open_twin;

@@ -10,7 +10,7 @@ use crate::container::Opened;
 use crate::player::Play;
 use crate::{Header, Player, Precision, TwinError};
 use std::sync::Arc;
-use understudy_core::Face;
+use understudy_core::{Affine3A, Face};
 
 #[cfg(feature = "body")]
 use body::BodyTwin;
@@ -110,6 +110,26 @@ impl Twin {
     /// Multiply-adds of its networks per pose.
     pub fn multiply_adds(&self) -> usize {
         self.inner().multiply_adds()
+    }
+
+    /// Bytes of its weights in memory, each of which a pose reads.
+    pub fn network_bytes(&self) -> usize {
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(twin) => twin.network_bytes(),
+            #[cfg(feature = "face")]
+            Self::Face(twin) => twin.network_bytes(),
+        }
+    }
+
+    /// World transforms of its bones at rest, cm; empty for a kind that is posed by controls alone.
+    pub fn rest_bones(&self) -> &[Affine3A] {
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(twin) => twin.rest_bones(),
+            #[cfg(feature = "face")]
+            Self::Face(_) => &[],
+        }
     }
 
     /// Memory to play it with, on so many threads, the caller's included; on fewer where the system gives no more.

@@ -132,7 +132,7 @@ fn sort_along_a_curve(vertices: &mut [u32], neutral: &[Vec3]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inverse_rig::synthetic::{SyntheticRig, random_rig};
+    use understudy_testkit::synthetic::{SyntheticRig, random_rig};
 
     #[test]
     fn every_delta_is_stored_once_at_its_place() {

@@ -110,9 +110,9 @@ fn mirror(values: &mut [f64], count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inverse_rig::synthetic::{SyntheticRig, random_rig};
     use crate::inverse_rig::terms::TermTable;
     use understudy_core::{BlendshapeRig, Random};
+    use understudy_testkit::synthetic::{SyntheticRig, random_rig};
 
     fn dense_gram(rig: &BlendshapeRig, table: &TermTable, weights: &[f32]) -> Vec<f64> {
         let vectors: Vec<_> = (0..table.len())

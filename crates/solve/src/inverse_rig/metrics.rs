@@ -100,7 +100,7 @@ fn measure_frame(rig: &BlendshapeRig, weights: &[f64], clean: &[Vec3]) -> FrameM
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
+    use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
     #[test]
     fn the_truth_has_no_error_and_a_known_shift_has_its_length() {

@@ -25,7 +25,6 @@ pub mod rigid;
 mod settings;
 mod smooth;
 mod solver;
-pub mod synthetic;
 pub mod take;
 mod terms;
 pub mod tradeoff;

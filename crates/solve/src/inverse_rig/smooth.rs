@@ -171,10 +171,10 @@ impl Joint<'_> {
 mod tests {
     use crate::inverse_rig::direct::DirectRig;
     use crate::inverse_rig::metrics::measure;
-    use crate::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
     use crate::inverse_rig::take::TakeSettings;
     use crate::inverse_rig::{InverseRig, InverseSettings, Missing, Symmetry};
     use understudy_core::{BlendshapeRig, Random, Vec3};
+    use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
     struct Scene {
         rig: BlendshapeRig,

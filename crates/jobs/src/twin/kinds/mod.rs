@@ -10,7 +10,7 @@ use crate::info::NetworkFacts;
 use body::{BodyDetails, BodyLearning};
 use face::{FaceDetails, FaceLearning};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Affine3A, Mesh, SkinWeights};
+use understudy_core::{Mesh, SkinWeights};
 use understudy_io::onnx::Graph;
 use understudy_runtime::Twin;
 
@@ -53,11 +53,6 @@ pub(crate) trait Kind {
     /// Segments that move rigidly: by a motion of their own, and with others.
     fn rigid(&self) -> [usize; 2] {
         [0, 0]
-    }
-
-    /// Where its bones rest, `[J]`; nothing where it has none.
-    fn rest_bones(&self) -> Vec<Affine3A> {
-        Vec::new()
     }
 
     /// Skinning inside it that an engine can play without any network.

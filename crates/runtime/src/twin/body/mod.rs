@@ -246,6 +246,11 @@ impl BodyTwin {
         &self.faces
     }
 
+    /// World transforms of its bones at rest, cm.
+    pub fn rest_bones(&self) -> &[Affine3A] {
+        &self.rest_bones
+    }
+
     /// Bytes of packed weights and biases, those of the linear base too.
     pub fn network_bytes(&self) -> usize {
         let layers = |g: &Group| g.layers.iter().map(Layer::bytes).sum::<usize>();

@@ -8,7 +8,7 @@ use super::Kind;
 use crate::info::NetworkFacts;
 use crate::twin::eval::figures::{Figures, Study};
 use crate::twin::eval::seams::SeamFigures;
-use understudy_core::{Affine3A, SkinWeights};
+use understudy_core::SkinWeights;
 use understudy_io::onnx::Graph;
 use understudy_runtime::body::BodyTwin;
 
@@ -43,10 +43,6 @@ impl Kind for BodyTwin {
             group.vertices.iter().for_each(|v| owner[*v as usize] = group.bone as u32);
         }
         vec![Box::new(SeamFigures::new(study, owner))]
-    }
-
-    fn rest_bones(&self) -> Vec<Affine3A> {
-        self.parts().rest_bones
     }
 
     fn skin(&self) -> Option<SkinWeights> {

@@ -21,6 +21,7 @@ use understudy_runtime::Twin;
 use understudy_runtime::face::{FaceTwin, NetParts, Stage};
 
 pub use learn::FaceLearning;
+pub use onnx::{UntiedWeights, untied_weights};
 pub use report::{FaceDetails, FrameReport, StageReport};
 pub use understudy_learn::face::segments::SegmentKind;
 

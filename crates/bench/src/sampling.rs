@@ -1,14 +1,14 @@
 //! How fast poses are recorded and how much memory that takes: the figures of the sampling benchmark.
 
-use crate::sample::{SampleConfig, record};
-use crate::{JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use understudy_jobs::sample::{SampleConfig, record};
+use understudy_jobs::{JobError, Watch, rigs, threads};
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct BenchConfig {
+pub struct SamplingBenchConfig {
     /// A rig by name or file.
     pub rig: String,
     /// Poses a run.
@@ -23,7 +23,7 @@ pub struct BenchConfig {
     pub chunk: Option<u64>,
 }
 
-impl Default for BenchConfig {
+impl Default for SamplingBenchConfig {
     fn default() -> Self {
         let (output, chunk) = (None, None);
         Self { rig: "rook".into(), poses: 2000, threads: vec![1, 2], output, keep_nothing: false, chunk }
@@ -32,7 +32,7 @@ impl Default for BenchConfig {
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BenchReport {
+pub struct SamplingBenchReport {
     /// The rig.
     pub rig: String,
     /// Vertices of the rig.
@@ -40,12 +40,12 @@ pub struct BenchReport {
     /// What the machine offers.
     pub cores: usize,
     /// One entry a number of threads.
-    pub runs: Vec<BenchRun>,
+    pub runs: Vec<SamplingRun>,
 }
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BenchRun {
+pub struct SamplingRun {
     /// Threads.
     pub threads: usize,
     /// Poses recorded.
@@ -61,7 +61,10 @@ pub struct BenchRun {
 }
 
 /// Records the same dataset once for each number of threads.
-pub fn bench_sampling(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport, JobError> {
+pub fn bench_sampling(
+    config: &SamplingBenchConfig,
+    watch: &dyn Watch,
+) -> Result<SamplingBenchReport, JobError> {
     if config.poses == 0 || config.threads.is_empty() {
         return Err(JobError::setting("poses", "at least one pose and one number of threads are wanted"));
     }
@@ -89,7 +92,7 @@ pub fn bench_sampling(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchRe
         };
         let report = record(rig.as_ref(), &sample, &forget, watch)?;
         remove_folder(&output)?;
-        Ok(BenchRun {
+        Ok(SamplingRun {
             threads: *threads,
             poses: report.poses,
             seconds: report.seconds,
@@ -98,10 +101,10 @@ pub fn bench_sampling(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchRe
             peak_memory_bytes: peak_memory(),
         })
     });
-    let runs: Result<Vec<BenchRun>, JobError> = runs.collect();
+    let runs: Result<Vec<SamplingRun>, JobError> = runs.collect();
     remove_folder(&folder)?;
     let vertices = rig.mesh().vertex_count();
-    Ok(BenchReport { rig: config.rig.clone(), vertices, cores: threads::available(), runs: runs? })
+    Ok(SamplingBenchReport { rig: config.rig.clone(), vertices, cores: threads::available(), runs: runs? })
 }
 
 /// `VmHWM` of the process, where the system has it.

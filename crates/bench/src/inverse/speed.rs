@@ -3,15 +3,15 @@
 
 use super::BenchInverseConfig;
 use super::numpy::NumPy;
-use crate::invert::add_noise;
-use crate::{Event, JobError, Watch, threads};
 use serde::Serialize;
 use std::time::Instant;
 use understudy_core::Vec3;
+use understudy_jobs::invert::add_noise;
+use understudy_jobs::{Event, JobError, Watch, threads};
 use understudy_solve::inverse_rig::direct::DirectRig;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig, random_take};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,7 +73,7 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
     watch.event(Event::Started { what: "timing", total: config.rounds as u64, unit: "rounds" });
     let sample = vec![targets[middle].clone()];
     let (mut numpy, numpy_problem) = match config.numpy {
-        true => match NumPy::start(&config.folder, &rig, &sample, PAPER_ALPHA, settings.passes) {
+        true => match NumPy::start(&config.folder, &rig, &sample, PAPER_ALPHA, settings.passes, watch) {
             Ok(numpy) => (Some(numpy), None),
             Err(error) => (None, Some(error.to_string())),
         },

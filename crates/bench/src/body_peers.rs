@@ -1,85 +1,52 @@
-//! onnxruntime and PyTorch as contestants: a Python process in an environment of its own that times them
-//! when asked.
+//! onnxruntime and PyTorch as contestants: a Python process that times them when asked, and what it is given of a body.
 
-use crate::{Event, JobError, Watch};
-use std::io::{BufRead, BufReader, Write};
+use crate::environment::Script;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 use understudy_io::npz::{NpzReader, NpzWriter};
-use understudy_io::{Dim, ReadError, write_atomic};
+use understudy_io::{Dim, ReadError};
+use understudy_jobs::twin::bench::BenchPoses;
+use understudy_jobs::{Event, JobError, Watch};
 use understudy_learn::body::BonePairs;
 use understudy_runtime::Activation;
 use understudy_runtime::body::BodyParts;
 
-const SCRIPT: &str = include_str!("peers.py");
+const SCRIPT: &str = include_str!("python/body.py");
 
-/// A running contestant.
+/// onnxruntime and PyTorch on one twin.
 pub(crate) struct Peers {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    script: Script,
     folder: PathBuf,
 }
 
 impl Peers {
-    /// Makes the environment where it is missing, hands the network over and starts the process.
-    pub fn start(
+    /// Hands a body's networks over (its graph lies in the folder as `twin.onnx`) and starts the process.
+    pub fn of_body(
         folder: &Path,
-        graph: &[u8],
         parts: &BodyParts,
-        bones: &[Affine3A],
-        controls: &[f32],
+        poses: &BenchPoses,
         watch: &dyn Watch,
     ) -> Result<Self, JobError> {
-        environment(folder, watch)?;
-        write_atomic(&folder.join("twin.onnx"), graph)?;
-        hand_over(folder, parts, bones, controls)?;
-        Self::launch(folder, "peers.py", SCRIPT, watch)
+        hand_over(folder, parts, &poses.bones, &poses.controls)?;
+        Self::launch(folder, "body.py", SCRIPT, watch)
     }
 
-    /// Makes the environment where it is missing and starts a script in it, which finds what it needs in
-    /// the folder and says its versions first.
+    /// Starts a script, which finds what it needs in the folder and says its versions first.
     pub fn launch(folder: &Path, name: &str, script: &str, watch: &dyn Watch) -> Result<Self, JobError> {
-        let python = environment(folder, watch)?;
-        write_atomic(&folder.join(name), script.as_bytes())?;
-        let mut child = Command::new(python)
-            .arg(folder.join(name))
-            .arg(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .map_err(|error| JobError::Machine(format!("the peers do not start: {error}")))?;
-        let requests = child.stdin.take().expect("standard input is piped");
-        let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));
-        let mut peers = Self { child, requests, answers, folder: folder.into() };
-        let versions = peers.answer()?;
+        let mut script = Script::start(folder, name, script, folder, watch)?;
+        let versions = script.line()?;
         watch.event(Event::Note { message: &format!("peers: {versions}") });
-        Ok(peers)
-    }
-
-    fn answer(&mut self) -> Result<serde_json::Value, JobError> {
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line);
-        match read {
-            Ok(0) | Err(_) => Err(JobError::Machine("the peers ended early; see their message above".into())),
-            Ok(_) => {
-                serde_json::from_str(&line).map_err(|error| JobError::Machine(format!("peers: {error}")))
-            }
-        }
+        Ok(Self { script, folder: folder.into() })
     }
 
     /// One request, one answer.
     pub fn ask(&mut self, request: &serde_json::Value) -> Result<serde_json::Value, JobError> {
-        writeln!(self.requests, "{request}").map_err(|error| JobError::Machine(format!("peers: {error}")))?;
-        self.requests.flush().map_err(|error| JobError::Machine(format!("peers: {error}")))?;
-        self.answer()
+        self.script.ask(&request.to_string())
     }
 
-    /// Milliseconds a pose. Then a moment of rest: threads of a peer that look out for more work would take a core from
-    /// whoever comes next.
+    /// Milliseconds per pose. Then a moment of rest: threads of a peer that look out for more work would take a core
+    /// from whoever comes next.
     pub fn time(&mut self, peer: &str, threads: usize, crowd: usize) -> Result<f64, JobError> {
         let answer = self.ask(&serde_json::json!({"peer": peer, "threads": threads, "crowd": crowd}))?;
         std::thread::sleep(Duration::from_millis(50));
@@ -96,39 +63,6 @@ impl Peers {
         let miss = |(a, b): (&Vec3, &[f32])| f64::from(a.distance(Vec3::from_slice(b)));
         Ok(ours.iter().zip(numbers.chunks_exact(3)).map(miss).fold(0.0, f64::max) * 10.0)
     }
-}
-
-impl Drop for Peers {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A virtual environment with the peers in it; gives its Python.
-pub(crate) fn environment(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
-    let home = folder.join("venv");
-    let python = home.join("bin/python");
-    let ready = folder.join("venv.ready");
-    if ready.exists() && python.exists() {
-        return Ok(python);
-    }
-    std::fs::create_dir_all(folder).map_err(|error| JobError::unusable(folder, error))?;
-    watch.event(Event::Note { message: "making a Python environment with onnxruntime and PyTorch (once)" });
-    let run = |program: &Path, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).stdout(Stdio::null()).status();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                Err(JobError::Machine(format!("{} {arguments:?} failed: {status}", program.display())))
-            }
-            Err(error) => Err(JobError::Machine(format!("{}: {error}", program.display()))),
-        }
-    };
-    run(Path::new("python3"), &["-m", "venv", &home.to_string_lossy()])?;
-    run(&python, &["-m", "pip", "install", "--quiet", "numpy", "onnxruntime", "torch"])?;
-    write_atomic(&ready, b"numpy onnxruntime torch\n")?;
-    Ok(python)
 }
 
 /// Poses and networks as arrays that Python reads.

@@ -2,17 +2,17 @@
 
 use super::BenchInverseConfig;
 use super::speed::processor_ms;
-use crate::{Event, JobError, Watch, rigs};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use understudy_core::{BlendshapeRig, Shape, SparseDeltas, Vec3};
 use understudy_io::npz::NpzReader;
 use understudy_io::{Dim, ReadError};
+use understudy_jobs::{Event, JobError, Watch, rigs};
 use understudy_rigs::Rig;
-use understudy_solve::inverse_rig::synthetic::{SyntheticRig, random_rig};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Stop};
+use understudy_testkit::synthetic::{SyntheticRig, random_rig};
 
 /// One known take.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -185,7 +185,7 @@ pub(super) fn clips(rig: &dyn Rig, frames: usize) -> Result<Vec<Vec<f32>>, JobEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Silent;
+    use understudy_jobs::Silent;
     use understudy_testkit::shared_data;
 
     fn check(runs: &[TruthRun], most: f64) {

@@ -1,5 +1,5 @@
 //! Rigs and takes of any size for tests and benchmarks: an egg-shaped head with localised shapes and
-//! correctives of three levels, drawn from a seed. Not a character: [`understudy_core`] knows real ones.
+//! correctives of three levels, drawn from a seed.
 
 use understudy_core::{BlendshapeRig, Corrective, Random, Shape, SparseDeltas, Vec3};
 

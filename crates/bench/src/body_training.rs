@@ -1,8 +1,7 @@
 //! The race of training: steps a second of the same networks, ours on all threads against PyTorch in as
 //! many processes of one thread each, in turn. Start at [`race`].
 
-use super::peers::environment;
-use crate::{Event, JobError, Watch, threads};
+use crate::environment::python;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::Path;
@@ -10,11 +9,13 @@ use std::process::Command;
 use std::time::Instant;
 use understudy_core::Random;
 use understudy_io::write_atomic;
+use understudy_jobs::twin::bench::median;
+use understudy_jobs::{Event, JobError, Watch, threads};
 use understudy_learn::dense::Net;
 use understudy_learn::dense::train::{TrainSettings, train};
 use understudy_runtime::body::BodyTwin;
 
-const SCRIPT: &str = include_str!("race.py");
+const SCRIPT: &str = include_str!("python/body_training.py");
 /// Poses in memory, and passes over them: 16 × 4 steps a network and round.
 const ROWS: usize = 2048;
 const EPOCHS: usize = 4;
@@ -53,8 +54,8 @@ pub(crate) fn race(
     watch: &dyn Watch,
 ) -> Result<TrainingRace, JobError> {
     let (sizes, threads) = (sizes(twin), threads::available());
-    let python = environment(folder, watch)?;
-    let script = folder.join("race.py");
+    let python = python(folder, watch)?;
+    let script = folder.join("body_training.py");
     write_atomic(&script, SCRIPT.as_bytes())?;
     let settings = TrainSettings { epochs: EPOCHS, validation: 0.0, ..TrainSettings::default() };
     let mut random = Random::new(7);
@@ -98,8 +99,8 @@ pub(crate) fn race(
     }
     watch.event(Event::Finished);
     Ok(TrainingRace {
-        understudy_steps_s: super::bench::median(own),
-        torch_steps_s: super::bench::median(other),
+        understudy_steps_s: median(own),
+        torch_steps_s: median(other),
         batch: settings.batch,
         threads,
         networks: sizes.len(),

@@ -5,20 +5,20 @@ mod numpy;
 mod speed;
 mod truth;
 
-pub use crate::invert::study::{Relation, Study, StudyRow};
 pub use speed::Speed;
 pub use truth::TruthRun;
+pub use understudy_jobs::invert::study::{Study, StudyRow};
 
-use crate::invert::add_noise;
-use crate::invert::page::sections;
-use crate::invert::study::{Effort, JOINT_ALPHA, Scene, knee_alpha, study};
-use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use understudy_core::{BlendshapeRig, Mesh, Vec3};
+use understudy_jobs::invert::add_noise;
+use understudy_jobs::invert::page::sections;
+use understudy_jobs::invert::study::{Effort, JOINT_ALPHA, Scene, knee_alpha, study};
+use understudy_jobs::{Event, JobError, Watch, rigs, threads};
 use understudy_report::html::{Column, Page, Section, Table};
-use understudy_solve::inverse_rig::synthetic::random_take;
 use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings};
+use understudy_testkit::synthetic::random_take;
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,6 @@ pub fn bench_inverse(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<B
     if config.rounds == 0 || config.batch_frames == 0 || config.truth_frames == 0 {
         return Err(JobError::setting("rounds", "rounds and frames must be one or more"));
     }
-    crate::outputs::check_folder(&config.folder)?;
     let speed = speed::measure(config, watch)?;
     let pool = threads::pool(config.threads)?;
     let truth = pool.install(|| truth::measure(config, watch))?;
@@ -180,7 +179,7 @@ fn page(
 
 fn levels(rig: &BlendshapeRig) -> Section {
     let mut table = Table::new([Column::text("correctives of"), Column::number("count", 0)]);
-    for (place, count) in crate::invert::levels(rig).into_iter().enumerate() {
+    for (place, count) in understudy_jobs::invert::levels(rig).into_iter().enumerate() {
         table = table.row([format!("{} shapes", place + 2).into(), count.into()]);
     }
     Section::new("The rig").table(table)
