@@ -10,7 +10,7 @@
 use understudy_io::Dim::Any;
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
-use understudy_io::{blendshape_npz, bvh, dataset, gltf, live_link, mesh_sequence, obj, real};
+use understudy_io::{Model, blendshape_npz, bvh, dataset, gltf, live_link, mesh_sequence, obj, real};
 
 /// Runs a reader on bytes and tells whether it accepted them.
 pub type Run = fn(&[u8]) -> bool;
@@ -45,12 +45,12 @@ pub fn gltf(bytes: &[u8]) -> bool {
 }
 
 /// Whether no number is so large that products of weights or lengths in another unit could overflow.
-fn moderate(asset: &gltf::GltfAsset) -> bool {
+fn moderate(asset: &Model) -> bool {
     const LARGE: f32 = 1e9;
     let bones = asset.clips.iter().flat_map(|clip| clip.bones.iter().map(|bone| &bone.track));
     let weights = asset.clips.iter().flat_map(|clip| clip.weights.iter().map(|weights| &weights.track));
     let keys = bones.chain(weights).flat_map(|track| track.values());
-    let rest = asset.skeleton.bones().iter().map(|bone| &bone.rest);
+    let rest = asset.skeleton.iter().flat_map(|skeleton| skeleton.bones()).map(|bone| &bone.rest);
     let shapes = asset.shapes.iter().flat_map(|rig| rig.shapes()).flat_map(|shape| &shape.deltas.deltas);
     keys.chain(&asset.rest_weights).all(|number| number.abs() < LARGE)
         && rest.into_iter().all(|joint| joint.translation.abs().max(joint.scale.abs()).max_element() < LARGE)
@@ -64,13 +64,14 @@ pub fn obj(bytes: &[u8]) -> bool {
     true
 }
 
-/// A NumPy archive, every array as every type.
+/// A NumPy archive, every array as every type, and as a table of weights.
 pub fn npz(bytes: &[u8]) -> bool {
     npz_once(&with_right_checksums(bytes));
     npz_once(bytes)
 }
 
 fn npz_once(bytes: &[u8]) -> bool {
+    let _ = live_link::parse_weights_archive(bytes.to_vec());
     let Ok(npz) = NpzReader::parse(bytes.to_vec()) else { return false };
     let mut read = true;
     for name in npz.names() {

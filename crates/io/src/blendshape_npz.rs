@@ -13,6 +13,7 @@
 
 use crate::Dim::{Any, Either, Exactly};
 use crate::arrays::in_array;
+use crate::faces::drop_repeats;
 use crate::npz::{NpzReader, NpzWriter};
 use crate::real::faces;
 use crate::{Conversion, ParseError, ReadError, WriteError, read_bytes, write_atomic};
@@ -33,6 +34,8 @@ pub struct BlendshapeFile {
     pub rig: BlendshapeRig,
     /// What was done to the file's units.
     pub conversion: Conversion,
+    /// What was skipped or mended.
+    pub warnings: Vec<String>,
 }
 
 /// Reads a rig. `cm_per_unit` overrides what the file says; a file that says nothing is taken to be in
@@ -43,9 +46,13 @@ pub fn read(path: &Path, cm_per_unit: Option<f32>) -> Result<BlendshapeFile, Rea
 
 /// [`read`] on bytes.
 pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile, ParseError> {
-    let npz = NpzReader::parse(bytes)?;
-    check_headers(&npz)?;
-    let conversion = conversion(&npz, cm_per_unit)?;
+    from_archive(&NpzReader::parse(bytes)?, cm_per_unit)
+}
+
+/// [`read`] on an archive that is open already.
+pub(crate) fn from_archive(npz: &NpzReader, cm_per_unit: Option<f32>) -> Result<BlendshapeFile, ParseError> {
+    check_headers(npz)?;
+    let conversion = conversion(npz, cm_per_unit)?;
     let scale = conversion.scale;
     let neutral = npz.f32("neutral", &[Any("n"), Exactly(3)])?;
     let n = neutral.shape[0];
@@ -57,7 +64,7 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
     let shapes: Vec<Shape> = shapes.map(|(name, deltas)| Shape { name, deltas }).collect();
     let mut correctives = Vec::new();
     for level in LEVELS {
-        read_correctives(&npz, level, n, scale, &mut correctives)?;
+        read_correctives(npz, level, n, scale, &mut correctives)?;
     }
     let rig = BlendshapeRig::new(positions.clone(), shapes, correctives)
         .map_err(|error| in_array(array_of_shapes(&error), error))?;
@@ -84,8 +91,9 @@ pub fn parse(bytes: Vec<u8>, cm_per_unit: Option<f32>) -> Result<BlendshapeFile,
             of_vertex: npz.u32("segments", &[Exactly(n)])?.data,
         };
     }
+    let warnings = drop_repeats(&mut parts).into_iter().collect();
     let mesh = parts.build().map_err(|error| in_array(array_of_mesh(&error), error))?;
-    Ok(BlendshapeFile { mesh, rig, conversion })
+    Ok(BlendshapeFile { mesh, rig, conversion, warnings })
 }
 
 /// All shapes fit together: nothing is unpacked for a file that is not a rig.
@@ -322,6 +330,8 @@ mod tests {
     #[test]
     fn bad_files_are_named() {
         assert_eq!(broken(|npz| npz), "fine");
+        let twice = broken(|npz| npz.i32("faces", &[1, 3], &[0, 1, 1]));
+        assert!(twice.contains("the mesh is empty"), "no face is left: {twice}");
         let shape = broken(|npz| npz.f32("deltas", &[2, 3, 2], &[0.0; 12]));
         assert_eq!(shape, "array 'deltas': shape [2,3,2], expected [2,3,3]");
         let index = broken(|npz| npz.i32("faces", &[1, 3], &[0, 1, 7]));
@@ -340,6 +350,20 @@ mod tests {
         assert!(unknown.contains("corrective 0 combines shapes [0, 9]"), "{unknown}");
         let unit = broken(|npz| npz.f32("unit_cm", &[], &[0.0]));
         assert_eq!(unit, "array 'unit_cm': 0 is not a unit of length");
+    }
+
+    #[test]
+    fn faces_that_name_a_vertex_twice_are_dropped_with_one_warning() {
+        let mesh = mesh(true, true);
+        let mut npz = NpzWriter::new();
+        npz.f32("neutral", &[5, 3], &flat(mesh.positions())).strings("names", &["a"]);
+        npz.f32("deltas", &[1, 5, 3], &[0.0; 15]).f32("uv", &[5, 2], &[0.5; 10]);
+        let rows = [0, 1, 2, 3, 2, 3, 2, -1, 2, 3, 4, -1, 1, 1, 2, 3];
+        npz.i32("faces", &[4, 4], &rows).i32("face_uv", &[4, 4], &rows);
+        let read = parse(npz.finish().expect("valid"), None).expect("two good faces");
+        assert_eq!(read.mesh.faces(), [Face::quad(0, 1, 2, 3), Face::triangle(2, 3, 4)]);
+        assert_eq!(read.mesh.face_uvs(), read.mesh.faces());
+        assert_eq!(read.warnings, ["2 faces that name a vertex twice are dropped"]);
     }
 
     #[test]

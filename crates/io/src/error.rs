@@ -1,5 +1,7 @@
 //! Errors that name the file and the place, and the two doors to the disk.
 
+use crate::Format;
+use crate::dataset::DatasetError;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -41,6 +43,15 @@ pub enum ReadError {
         /// Where and what.
         source: ParseError,
     },
+    /// No reader knows it.
+    #[error("{path}: is of no format that is read here ({known})", path = path.display(), known = Format::readable())]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A dataset that could not be opened.
+    #[error(transparent)]
+    Dataset(#[from] Box<DatasetError>),
 }
 
 impl ReadError {

@@ -1,24 +1,30 @@
 //! File formats in and out. All input is checked here: what leaves this crate is a valid core type.
 //!
-//! Every reader has the form `read(path) -> Result<T, ReadError>` with a `parse(bytes)` beneath it that
-//! opens no file (the fuzzers call that); every writer goes through [`write_atomic`]. Readers convert to
-//! centimetres and Y-up and say what they did in a [`Conversion`].
+//! [`open`] is the door: it reads every format into a [`Scene`]. Beneath it every reader has the form
+//! `read(path) -> Result<T, ReadError>` with a `parse(bytes)` that opens no file (the fuzzers call that); every
+//! writer goes through [`write_atomic`]. Readers convert to centimetres and Y-up and say what they did in a
+//! [`Conversion`].
 
 mod arrays;
 pub mod blendshape_npz;
 pub mod bvh;
 pub mod dataset;
 mod error;
+mod faces;
 pub mod gltf;
 pub mod live_link;
 pub mod mesh_sequence;
+mod model;
 pub mod npz;
 pub mod obj;
 pub mod onnx;
 pub mod real;
+mod scene;
 pub mod tensors;
 mod units;
 
 pub use arrays::{Array, Dim};
 pub use error::{ParseError, ReadError, WriteError, output_target, read_bytes, write_atomic};
+pub use model::Model;
+pub use scene::{Format, OpenOptions, Scene, open, open_with};
 pub use units::{Axis, Conversion};

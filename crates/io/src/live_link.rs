@@ -9,7 +9,10 @@ mod csv;
 mod timecode;
 mod weights;
 
-pub use weights::{WeightTable, parse_weights, read_weights, weights_to_text, write_weights};
+pub(crate) use weights::weights_from_archive;
+pub use weights::{
+    WeightTable, parse_weights, parse_weights_archive, read_weights, weights_to_text, write_weights,
+};
 
 use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use csv::{Table, at, number};

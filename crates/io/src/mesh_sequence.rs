@@ -1,9 +1,10 @@
-//! Animated meshes as `.npz`, frame by frame: what other programs bake and what `convert` writes of a dataset.
+//! Animated meshes as `.npz`, frame by frame: what other programs bake, what scanners see and what `convert` writes
+//! of a dataset. A vertex that a scanner did not see is NaN.
 //!
 //! | array | shape | |
 //! |---|---|---|
-//! | `vertices` or `frames` | `[f,n,3]` | positions |
-//! | `faces` or `polys` | `[p,3 or 4]` | −1 in the fourth corner makes a triangle |
+//! | `vertices` or `frames` | `[f,n,3]`, or `[n,3]` for one frame | positions |
+//! | `faces` or `polys` | `[p,3 or 4]` | optional; −1 in the fourth corner makes a triangle |
 //! | `rest` | `[n,3]` | optional: the rest pose; the first frame otherwise |
 //! | `rate` | `[]` | optional: frames per second |
 //! | `unit_cm` | `[]` | optional: centimetres in one unit of length |
@@ -11,6 +12,7 @@
 use crate::Dim::{Any, Either, Exactly};
 use crate::arrays::in_array;
 use crate::blendshape_npz::conversion;
+use crate::faces::drop_repeats;
 use crate::npz::NpzReader;
 use crate::real::{faces, vectors};
 use crate::{Conversion, ParseError, ReadError, read_bytes};
@@ -20,14 +22,29 @@ use understudy_core::{Mesh, MeshParts, Vec3};
 /// A mesh and its frames.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeshSequence {
-    /// Topology and rest pose, cm.
-    pub mesh: Mesh,
-    /// `[f][n]` cm; at least one.
+    /// Topology and rest pose, cm, where the file has faces and a rest pose without gaps.
+    pub mesh: Option<Mesh>,
+    /// `[f][n]` cm; at least one. NaN where a vertex is missing.
     pub frames: Vec<Vec<Vec3>>,
     /// Frames a second, where the file says.
     pub rate: Option<f32>,
     /// What was done to the file's units.
     pub conversion: Conversion,
+    /// What was skipped or mended.
+    pub warnings: Vec<String>,
+}
+
+impl MeshSequence {
+    /// Frame and vertex of the first that is missing.
+    pub fn first_gap(&self) -> Option<(usize, usize)> {
+        let gap = |frame: &Vec<Vec3>| frame.iter().position(|vertex| vertex.is_nan());
+        self.frames.iter().enumerate().find_map(|(number, frame)| Some((number, gap(frame)?)))
+    }
+}
+
+/// Whether an archive holds frames of a mesh.
+pub(crate) fn holds_frames(npz: &NpzReader) -> bool {
+    ["vertices", "frames"].iter().any(|name| npz.contains(name))
 }
 
 /// Reads a sequence; a file that names no unit is taken to be in centimetres, and the conversion says so.
@@ -37,19 +54,27 @@ pub fn read(path: &Path) -> Result<MeshSequence, ReadError> {
 
 /// [`read`] on bytes.
 pub fn parse(bytes: Vec<u8>) -> Result<MeshSequence, ParseError> {
-    let npz = NpzReader::parse(bytes)?;
-    let positions = one_of(&npz, ["vertices", "frames"])?;
-    let polygons = one_of(&npz, ["faces", "polys"])?;
+    from_archive(&NpzReader::parse(bytes)?)
+}
+
+/// [`read`] on an archive that is open already.
+pub(crate) fn from_archive(npz: &NpzReader) -> Result<MeshSequence, ParseError> {
+    let found = |names: [&'static str; 2]| names.into_iter().find(|name| npz.contains(name));
+    let positions = found(["vertices", "frames"])
+        .ok_or_else(|| ParseError::new("archive", "has neither 'vertices' nor 'frames'"))?;
+    let polygons = found(["faces", "polys"]);
+    let one = npz.shape(positions).is_some_and(|shape| shape.len() == 2);
+    let shape = &[Any("f"), Any("n"), Exactly(3)][usize::from(one)..];
     npz.check_shapes(&[
-        (positions, &[Any("f"), Any("n"), Exactly(3)]),
+        (positions, shape),
         ("rest", &[Any("n"), Exactly(3)]),
-        (polygons, &[Any("p"), Either(3, 4)]),
+        (polygons.unwrap_or("faces"), &[Any("p"), Either(3, 4)]),
         ("rate", &[]),
         ("unit_cm", &[]),
     ])?;
-    let conversion = conversion(&npz, None)?;
-    let array = npz.f32(positions, &[Any("f"), Any("n"), Exactly(3)])?;
-    let (count, vertices) = (array.shape[0], array.shape[1]);
+    let conversion = conversion(npz, None)?;
+    let array = npz.f32_with_gaps(positions, shape)?;
+    let (count, vertices) = if one { (1, array.shape[0]) } else { (array.shape[0], array.shape[1]) };
     if count == 0 || vertices == 0 {
         return Err(in_array(positions, format!("{count} frames of {vertices} vertices hold nothing")));
     }
@@ -59,8 +84,8 @@ pub fn parse(bytes: Vec<u8>) -> Result<MeshSequence, ParseError> {
         true => vectors(&npz.f32("rest", &[Exactly(vertices), Exactly(3)])?.data, conversion.scale),
         false => frames[0].clone(),
     };
-    let finite = |frame: &Vec<Vec3>| frame.iter().all(|p| p.is_finite());
-    if !finite(&rest) || !frames.iter().all(finite) {
+    let bounded = |frame: &Vec<Vec3>| frame.iter().all(|p| p.to_array().iter().all(|v| !v.is_infinite()));
+    if !bounded(&rest) || !frames.iter().all(bounded) {
         return Err(in_array("unit_cm", "makes positions that are not finite"));
     }
     let rate = match npz.contains("rate") {
@@ -70,16 +95,16 @@ pub fn parse(bytes: Vec<u8>) -> Result<MeshSequence, ParseError> {
     if let Some(rate) = rate.filter(|rate| *rate <= 0.0) {
         return Err(in_array("rate", format!("{rate} frames per second")));
     }
-    let corners = npz.i64(polygons, &[Any("p"), Either(3, 4)])?;
-    let parts = MeshParts { positions: rest, faces: faces(polygons, &corners)?, ..MeshParts::default() };
-    let mesh = parts.build().map_err(|error| in_array(polygons, error))?;
-    Ok(MeshSequence { mesh, frames, rate, conversion })
-}
-
-/// The first of two names that the archive has.
-fn one_of(npz: &NpzReader, names: [&'static str; 2]) -> Result<&'static str, ParseError> {
-    let found = names.into_iter().find(|name| npz.contains(name));
-    found.ok_or_else(|| ParseError::new("archive", format!("has neither '{}' nor '{}'", names[0], names[1])))
+    let mut warnings = Vec::new();
+    let mut mesh = None;
+    if let Some(polygons) = polygons.filter(|_| rest.iter().all(|vertex| vertex.is_finite())) {
+        let corners = npz.i64(polygons, &[Any("p"), Either(3, 4)])?;
+        let mut parts =
+            MeshParts { positions: rest, faces: faces(polygons, &corners)?, ..MeshParts::default() };
+        warnings.extend(drop_repeats(&mut parts));
+        mesh = Some(parts.build().map_err(|error| in_array(polygons, error))?);
+    }
+    Ok(MeshSequence { mesh, frames, rate, conversion, warnings })
 }
 
 #[cfg(test)]
@@ -102,15 +127,33 @@ mod tests {
             npz.f32("frames", &[2, 3, 3], &TWO).i32("polys", &[1, 4], &[0, 1, 2, -1]);
         }))
         .expect("two frames");
-        assert_eq!((plain.frames.len(), plain.rate, plain.mesh.faces().len()), (2, None, 1));
-        assert_eq!(plain.mesh.positions(), plain.frames[0]);
+        let mesh = plain.mesh.expect("it has faces");
+        assert_eq!((plain.frames.len(), plain.rate, mesh.faces().len()), (2, None, 1));
+        assert_eq!(mesh.positions(), plain.frames[0]);
         let full = parse(archive(|npz| {
             npz.f32("vertices", &[2, 3, 3], &TWO).i32("faces", &[1, 3], &[0, 1, 2]);
             npz.f32("rest", &[3, 3], &TWO[9..]).f32("rate", &[], &[24.0]).f32("unit_cm", &[], &[10.0]);
         }))
         .expect("two frames");
         assert_eq!((full.rate, full.frames[1][0]), (Some(24.0), Vec3::Z * 10.0));
-        assert_eq!(full.mesh.positions(), full.frames[1]);
+        assert_eq!(full.mesh.expect("it has faces").positions(), full.frames[1]);
+    }
+
+    #[test]
+    fn scans_have_gaps_and_need_no_faces() {
+        let mut seen = TWO;
+        seen[12..15].fill(f32::NAN);
+        let take = parse(archive(|npz| {
+            npz.f32("vertices", &[2, 3, 3], &seen);
+        }))
+        .expect("two frames");
+        assert_eq!((take.mesh.is_none(), take.first_gap()), (true, Some((1, 1))));
+        let one = parse(archive(|npz| {
+            npz.f32("vertices", &[3, 3], &TWO[..9]).i32("faces", &[2, 3], &[0, 1, 2, 0, 0, 1]);
+        }))
+        .expect("one frame");
+        assert_eq!((one.frames.len(), one.first_gap()), (1, None));
+        assert_eq!(one.warnings, ["1 face that names a vertex twice is dropped"]);
     }
 
     #[test]
@@ -133,7 +176,7 @@ mod tests {
         bad(&face, "'vertices'");
         bad(&|npz| positions(npz, [3, 2, 3], &TWO), "faces");
         bad(&|npz| positions(npz, [0, 3, 3], &[]), "nothing");
-        bad(&|npz| positions(npz, [1, 3, 3], &[f32::NAN; 9]), "frames");
+        bad(&|npz| positions(npz, [1, 3, 3], &[f32::INFINITY; 9]), "frames");
         let extra = |npz: &mut NpzWriter, name: &str, shape: &[usize], data: &[f32]| {
             still(npz);
             npz.f32(name, shape, data);

@@ -6,6 +6,8 @@
 mod maker;
 #[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;
+#[path = "gltf_support/packed.rs"]
+mod packed;
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;
 

@@ -5,14 +5,15 @@ mod gltf_support;
 use gltf_support::{Character, Size};
 use serde_json::{Value, json};
 use understudy_core::Random;
-use understudy_io::gltf::{GltfAsset, parse, read, to_glb_bytes};
+use understudy_io::Model;
+use understudy_io::gltf::{parse, read, to_glb_bytes};
 use understudy_io::{ParseError, ReadError};
 
 fn good() -> Vec<u8> {
     to_glb_bytes(&Character::new(Size::SMALL, 21).scene()).expect("a valid scene")
 }
 
-fn parse_alone(bytes: &[u8]) -> Result<GltfAsset, ParseError> {
+fn parse_alone(bytes: &[u8]) -> Result<Model, ParseError> {
     parse(bytes, &|uri| Err(format!("no file '{uri}'")))
 }
 
@@ -203,7 +204,7 @@ fn damage_never_panics() {
             };
         }
         match parse_alone(&damaged) {
-            Ok(asset) => assert_eq!(asset.skin.vertex_count(), asset.mesh.vertex_count()),
+            Ok(asset) => assert_eq!(asset.skin.expect("a skin").vertex_count(), asset.mesh.vertex_count()),
             Err(error) => {
                 assert!(!error.place.is_empty());
                 refused += 1;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use understudy_core::{Face, Vec3};
-use understudy_io::gltf::{GltfAsset, parse};
+use understudy_io::Model;
+use understudy_io::gltf::parse;
 
 /// A document under construction; its only buffer lies outside and is handed over on request.
 struct Document {
@@ -53,7 +54,7 @@ impl Document {
         self.floats("VEC3", &[x, 0.0, 0.0, x + 1.0, 0.0, 0.0, x, 1.0, 0.0])
     }
 
-    fn read(mut self) -> GltfAsset {
+    fn read(mut self) -> Model {
         self.json["buffers"] = json!([{"byteLength": self.bytes.len(), "uri": "all.bin"}]);
         let bytes = self.bytes;
         let beside = |uri: &str| if uri == "all.bin" { Ok(bytes.clone()) } else { Err("unknown".into()) };
@@ -116,7 +117,8 @@ fn a_mesh_without_a_skin_rides_on_its_node() {
         }),
     );
     let asset = document.read();
-    let names: Vec<&str> = asset.skeleton.bones().iter().map(|bone| bone.name.as_str()).collect();
+    let names: Vec<&str> =
+        asset.skeleton.as_ref().expect("bones").bones().iter().map(|bone| bone.name.as_str()).collect();
     assert_eq!((names.as_slice(), asset.mesh.vertex_count()), (&["root", "turned", "blade"][..], 3));
     // World of a point: twice its size, a quarter turn about z, then (3, 1, 0) m.
     let expected = [Vec3::new(300.0, 100.0, 0.0), Vec3::new(300.0, 300.0, 0.0), Vec3::new(100.0, 100.0, 0.0)];
@@ -159,14 +161,15 @@ fn joints_bound_twice_get_a_bone_each() {
         );
     }
     let asset = document.read();
-    let names: Vec<&str> = asset.skeleton.bones().iter().map(|bone| bone.name.as_str()).collect();
+    let names: Vec<&str> =
+        asset.skeleton.as_ref().expect("bones").bones().iter().map(|bone| bone.name.as_str()).collect();
     assert_eq!(names, ["root", "arm", "arm bind"]);
     assert_eq!(asset.joints, [0, 1]);
     let rest = asset.rest_vertices();
     // Arm at 2 m: the first skin takes that away again, the second adds another metre.
     assert!(close(rest[2], Vec3::new(0.0, 100.0, 0.0)), "{}", rest[2]);
     assert!(close(rest[5], Vec3::new(100.0, 400.0, 0.0)), "{}", rest[5]);
-    let mut pose = asset.skeleton.rest_pose();
+    let mut pose = asset.rest_pose();
     pose.0[1].translation += Vec3::X * 7.0;
     let moved = asset.deform(&pose, &[]).expect("a pose of this skeleton");
     assert!(close(moved[2], rest[2] + Vec3::X * 7.0) && close(moved[5], rest[5] + Vec3::X * 7.0));
@@ -191,7 +194,8 @@ fn influences_of_several_sets_add_up() {
         "JOINTS_0": joints, "WEIGHTS_0": first, "JOINTS_1": others, "WEIGHTS_1": second}}]}),
     );
     let asset = document.read();
-    let rows: Vec<Vec<(usize, f32)>> = (0..3).map(|v| asset.skin.row(v).collect()).collect();
+    let rows: Vec<Vec<(usize, f32)>> =
+        (0..3).map(|v| asset.skin.as_ref().expect("a skin").row(v).collect()).collect();
     assert_eq!(rows, [vec![(0, 0.75), (1, 0.25)], vec![(0, 1.0)], vec![(0, 0.5), (1, 0.5)]]);
     assert_eq!(asset.warnings.len(), 2, "{:?}", asset.warnings);
 }
@@ -267,4 +271,39 @@ fn cubic_and_stepped_keys() {
     let weights: Vec<f32> = [0, 29, 30].map(|frame| frames.shape_weights[frame][0]).to_vec();
     assert_eq!(weights, [0.25, 0.25, 1.0]);
     assert!(close(asset.evaluate(clip, 30)[0], Vec3::new(100.0, 0.0, 100.0)));
+}
+
+#[test]
+fn what_many_parts_share_is_said_once() {
+    let mut document = Document::new(json!([{"mesh": 0}, {"mesh": 1}, {"mesh": 0, "children": [3]}, {}]));
+    document.json["scenes"][0]["nodes"] = json!([0, 1, 2]);
+    let triangle = document.triangle(0.0);
+    let twice = document.bytes(&[0, 1, 2, 0, 1, 1], 5121, "SCALAR", 6, false);
+    let primitive = json!({"attributes": {"POSITION": triangle}, "indices": twice});
+    document.push("meshes", json!({"primitives": [primitive], "name": "hat"}));
+    document.push("meshes", json!({"primitives": [primitive]}));
+    let times = document.floats("SCALAR", &[0.0, 0.031_7, 0.1]);
+    let places = document.floats("VEC3", &[0.0; 9]);
+    for node in [0, 1, 3] {
+        document.push(
+            "animations",
+            json!({
+                "channels": [{"sampler": 0, "target": {"node": node, "path": "translation"}}],
+                "samplers": [{"input": times, "output": places}],
+            }),
+        );
+    }
+    let asset = document.read();
+    assert_eq!(
+        asset.warnings,
+        [
+            "3 faces that name a vertex twice are dropped",
+            "keys of 3 of 3 animations ('animation 0' first) lie on no common frame rate: frames are counted at 30 \
+             per second",
+        ]
+    );
+    let skeleton = asset.skeleton.expect("bones");
+    let names: Vec<&str> = skeleton.bones().iter().map(|bone| bone.name.as_str()).collect();
+    assert_eq!(names, ["hat", "mesh 1", "hat_2", "node 3"]);
+    assert_eq!(asset.mesh.segments().names, ["hat", "mesh 1", "hat_2"]);
 }

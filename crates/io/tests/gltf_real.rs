@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use understudy_core::Vec3;
-use understudy_io::gltf::{self, GltfAsset, ReadOptions, to_glb_bytes};
+use understudy_io::Model;
+use understudy_io::gltf::{self, ReadOptions, to_glb_bytes};
 use understudy_testkit::shared_data;
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -19,7 +20,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn sample(name: &str) -> Option<GltfAsset> {
+fn sample(name: &str) -> Option<Model> {
     let path = shared_data()?.join(name);
     Some(gltf::read(&path).unwrap_or_else(|error| panic!("{error}")))
 }

@@ -1,16 +1,19 @@
 //! One typed function per command: configuration in, events and a result out. The door for every
 //! application; nothing here parses a command line or draws a progress bar.
 //!
-//! Start at [`rigs::open`] for how a rig is found and at [`Watch`] for how long work speaks. The commands:
+//! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
+//! long work speaks. The commands:
 //! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
 
 pub mod characters;
+pub mod clips;
 pub mod convert;
 pub mod decompose;
 pub mod demo;
 mod error;
 mod fit_cache;
 pub mod info;
+mod inputs;
 pub mod invert;
 mod names;
 mod outputs;

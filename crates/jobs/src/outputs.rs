@@ -3,6 +3,7 @@
 
 use crate::JobError;
 use std::path::{Path, PathBuf};
+use understudy_io::Format;
 
 /// The extension in lower case; empty without one.
 pub(crate) fn extension(path: &Path) -> String {
@@ -82,7 +83,7 @@ fn read_from(target: &Path, input: &Path) -> Option<PathBuf> {
     let dataset = input.join("dataset.toml").is_file();
     let is_read = |path: &PathBuf| match dataset {
         true => is_of_dataset(&path.file_name().unwrap_or_default().to_string_lossy()),
-        false => extension(path) == "obj",
+        false => Format::of(path) == Some(Format::Obj),
     };
     let entries = std::fs::read_dir(input).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(is_read).find(|path| same_file(target, path))

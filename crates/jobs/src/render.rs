@@ -1,12 +1,12 @@
 //! A picture of a rig in a pose, of moments of a clip, of poses of a dataset, or of a mesh file.
 
 use crate::outputs::{check_file, extension};
-use crate::rigs;
 use crate::stage::{Shot, Stage, View};
-use crate::{Event, JobError, Watch};
+use crate::{Event, JobError, Watch, clips, inputs, rigs};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use understudy_core::{Controls, Mesh, Vec3};
+use understudy_core::{Clip, Controls, Mesh, Vec3};
+use understudy_io::Format;
 use understudy_io::dataset::{Chunk, DatasetReader};
 use understudy_rigs::{Rig, RigPose};
 
@@ -14,13 +14,13 @@ use understudy_rigs::{Rig, RigPose};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderConfig {
-    /// A rig by name or file, a dataset folder, or an OBJ file.
+    /// A rig by name, a file with a mesh, or a dataset folder.
     pub rig: String,
     /// The PNG file.
     pub output: PathBuf,
     /// Controls to set, within their ranges; on top of a clip where one is given.
     pub settings: Vec<(String, f32)>,
-    /// A clip to take poses from.
+    /// A clip to take poses from: one of the rig's own, or a file whose motion it shall play.
     pub clip: Option<String>,
     /// The moment of the clip, seconds; 0 when left out.
     pub time: Option<f32>,
@@ -70,7 +70,7 @@ impl RenderConfig {
             let problem = format!("{count} pictures of {0} × {0} pixels are too many", self.size);
             return Err(JobError::setting("size", problem));
         }
-        let dataset = is_dataset(Path::new(&self.rig));
+        let dataset = Format::of(Path::new(&self.rig)) == Some(Format::Dataset);
         if self.clip.is_none() && (self.time.is_some() || (self.frames.is_some() && !dataset)) {
             return Err(JobError::setting("clip", "a time or a number of frames needs a clip or a dataset"));
         }
@@ -97,27 +97,20 @@ pub struct RenderReport {
 /// Draws and writes the file.
 pub fn render(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, JobError> {
     let views = config.check()?;
-    check_file(&config.output, &[&rigs::source_file(&config.rig)])?;
+    let clip = config.clip.as_deref().map_or(Path::new(""), clips::file_of);
+    check_file(&config.output, &[&rigs::source_file(&config.rig), clip])?;
     let path = Path::new(&config.rig);
-    if is_dataset(path) {
+    if Format::of(path) == Some(Format::Dataset) {
         return render_dataset(config, path, &views, watch);
     }
-    if extension(path) == "obj" {
-        let file = understudy_io::obj::read(path)?;
-        rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
-        if config.clip.is_some() || !config.settings.is_empty() {
-            return Err(JobError::unusable(path, "a mesh has neither controls nor clips"));
-        }
-        let shot = Shot { vertices: file.mesh.positions().to_vec(), caption: String::new() };
-        return draw(config, &rigs::stem(path), &file.mesh, None, &[shot], &views, watch);
-    }
     let rig = rigs::open(&config.rig, watch)?.rig;
-    let shots = shots(rig.as_ref(), config)?;
-    draw(config, rig.name(), rig.mesh(), rig.colours(), &shots, &views, watch)
-}
-
-fn is_dataset(path: &Path) -> bool {
-    path.join("dataset.toml").is_file()
+    if rig.specs().is_empty() && (config.clip.is_some() || !config.settings.is_empty()) {
+        return Err(JobError::unusable(path, "a mesh has neither controls nor clips"));
+    }
+    let clip = config.clip.as_ref().map(|clip| clips::resolve(rig.as_ref(), clip, watch)).transpose()?;
+    let shots = shots(rig.as_ref(), config, clip.as_ref())?;
+    let title = clip.map_or_else(|| rig.name().into(), |clip| format!("{}, {}", rig.name(), clip.name));
+    draw(config, &title, rig.mesh(), rig.colours(), &shots, &views, watch)
 }
 
 /// Poses of a dataset, spread evenly from the first to the last; the first where no number is given.
@@ -158,12 +151,12 @@ fn render_dataset(
     let rig = rigs::open(&reader.header().rig, &crate::Silent).ok().map(|open| open.rig);
     let rig = rig.filter(|rig| rig.mesh().topology_hash() == mesh.topology_hash());
     let colours = rig.as_ref().and_then(|rig| rig.colours());
-    draw(config, &rigs::stem(folder), mesh, colours, &shots, views, watch)
+    draw(config, &inputs::stem(folder), mesh, colours, &shots, views, watch)
 }
 
 fn draw(
     config: &RenderConfig,
-    name: &str,
+    title: &str,
     mesh: &Mesh,
     colours: Option<&[Vec3]>,
     shots: &[Shot],
@@ -175,10 +168,7 @@ fn draw(
     let stage = Stage { mesh, colours, size: config.size, dark: config.dark };
     let picture = match (shots, views) {
         ([_], [view]) => stage.pictures(shots, view).remove(0),
-        _ => {
-            let title = config.clip.as_ref().map_or_else(|| name.into(), |clip| format!("{name}, {clip}"));
-            stage.sheet(&title, "", shots, views)
-        }
+        _ => stage.sheet(title, "", shots, views),
     };
     understudy_io::write_atomic(&config.output, &picture.to_png())?;
     watch.event(Event::Finished);
@@ -191,10 +181,10 @@ fn draw(
 }
 
 /// The poses that a configuration asks for.
-fn shots(rig: &dyn Rig, config: &RenderConfig) -> Result<Vec<Shot>, JobError> {
-    let mut moments = match &config.clip {
+fn shots(rig: &dyn Rig, config: &RenderConfig, clip: Option<&Clip>) -> Result<Vec<Shot>, JobError> {
+    let mut moments = match clip {
         None => vec![(rig.specs().defaults(), String::new())],
-        Some(name) => clip_moments(rig, name, config.time, config.frames)?,
+        Some(clip) => clip_moments(rig, clip, config.time, config.frames)?,
     };
     let bad = JobError::controls(&config.rig, rig.specs());
     for (name, value) in &config.settings {
@@ -214,13 +204,10 @@ fn shots(rig: &dyn Rig, config: &RenderConfig) -> Result<Vec<Shot>, JobError> {
 /// One moment of a clip, or several spread evenly from its first to its last.
 pub(crate) fn clip_moments(
     rig: &dyn Rig,
-    name: &str,
+    clip: &Clip,
     time: Option<f32>,
     frames: Option<usize>,
 ) -> Result<Vec<(Controls, String)>, JobError> {
-    let clip = rig.find_clip(name).ok_or_else(|| {
-        JobError::unknown_clip(rig.name(), name, rig.clips().iter().map(|clip| clip.name.as_str()))
-    })?;
     let times: Vec<f32> = match (time, frames) {
         (_, Some(frames)) => {
             let last = frames.saturating_sub(1).max(1) as f32;
@@ -230,7 +217,8 @@ pub(crate) fn clip_moments(
     };
     let moment = |time: f32| {
         if !(0.0..=clip.duration).contains(&time) {
-            let problem = format!("{time} s is outside the clip '{name}', which lasts {} s", clip.duration);
+            let (name, length) = (&clip.name, clip.duration);
+            let problem = format!("{time} s is outside the clip '{name}', which lasts {length} s");
             return Err(JobError::setting("time", problem));
         }
         let mut moment =
@@ -256,11 +244,10 @@ mod tests {
             for (number, clip) in rig.clips().iter().enumerate() {
                 let config = RenderConfig {
                     rig: file.into(),
-                    clip: Some(clip.name.clone()),
                     time: Some(clip.duration * 0.617),
                     ..RenderConfig::default()
                 };
-                let shot = shots(rig.as_ref(), &config).expect("a moment").remove(0);
+                let shot = shots(rig.as_ref(), &config, Some(clip)).expect("a moment").remove(0);
                 let truth = reference.evaluate(number, f64::from(clip.duration * 0.617));
                 let miss = |(a, b): (&Vec3, &[f64; 3])| a.distance(Vec3::from_array(b.map(|v| v as f32)));
                 let worst = shot.vertices.iter().zip(&truth).map(miss).fold(0.0, f32::max);

@@ -2,8 +2,7 @@
 //! chunk depends on its number alone, so that neither threads nor interruptions change a byte.
 
 use crate::outputs::{check_folder, is_of_dataset};
-use crate::rigs;
-use crate::{Event, JobError, Watch, threads};
+use crate::{Event, JobError, Watch, clips, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,7 @@ pub struct SampleConfig {
     pub method: Option<Method>,
     /// The same seed gives the same dataset.
     pub seed: u64,
-    /// Clips to take poses from; all when empty.
+    /// Clips to take poses from, the rig's own or files whose motion it shall play; all of its own when empty.
     pub clips: Vec<String>,
     /// Clips to leave out.
     pub exclude: Vec<String>,
@@ -137,6 +136,9 @@ pub fn sample(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, 
     check_folder(&config.output)?;
     check_content(&config.output)?;
     let rig = rigs::open(&config.rig, watch)?.rig;
+    if rig.specs().is_empty() {
+        return Err(JobError::unusable(&config.rig, "has no controls to pose"));
+    }
     record(rig.as_ref(), config, &|_| Ok(()), watch)
 }
 
@@ -148,12 +150,14 @@ pub fn record(
     watch: &dyn Watch,
 ) -> Result<SampleReport, JobError> {
     let pool = threads::pool(config.threads)?;
-    let sampling = config.sampling();
-    let clips = || rig.clips().iter().map(|clip| clip.name.as_str());
-    for name in sampling.clips.iter().chain(&sampling.exclude) {
-        rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, clips()))?;
+    let mut sampling = config.sampling();
+    let known = || rig.clips().iter().map(|clip| clip.name.as_str());
+    for name in &sampling.exclude {
+        rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, known()))?;
     }
-    let source = sampling.build(rig.specs(), rig.clips()).map_err(JobError::sampling(&config.rig))?;
+    let (clips, called) = clips::with_files(rig, &config.clips, watch)?;
+    sampling.clips = called;
+    let source = sampling.build(rig.specs(), &clips).map_err(JobError::sampling(&config.rig))?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {
         rig: config.rig.clone(),

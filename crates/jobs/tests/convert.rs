@@ -101,7 +101,7 @@ fn blendshape_rigs_come_back_exactly() {
         let weights: Vec<f32> = (0..5).map(|_| random.unit() as f32).collect();
         let mut truth = vec![Vec3::ZERO; 60];
         shapes.evaluate(&weights, &mut truth);
-        let found = asset.deform(&asset.skeleton.rest_pose(), &weights).expect("the rest pose fits");
+        let found = asset.deform(&asset.rest_pose(), &weights).expect("the rest pose fits");
         assert!(apart(&truth, &found) <= EXACT_CM);
     }
     // And back to an archive: the same shapes again.

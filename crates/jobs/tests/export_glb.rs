@@ -101,7 +101,7 @@ fn the_file_plays_the_fitted_skin() {
 
     let asset = gltf::read(&output).expect("our own file");
     assert!(asset.warnings.is_empty(), "{:?}", asset.warnings);
-    assert!(asset.skin.max_influences() <= 4);
+    assert!(asset.skin.as_ref().expect("a skin").max_influences() <= 4);
     let skin = baseline(folder);
     let rook = understudy_characters::rook::build().expect("rook builds");
     assert_eq!(asset.mesh.faces().len(), rook.mesh().faces().len());

@@ -55,6 +55,7 @@ impl ClipReader<'_> {
         let mut names = UniqueNames::default();
         let mut times = HashMap::new();
         let mut clips = Vec::with_capacity(self.root.animations.len());
+        let mut uneven = Vec::new();
         for (index, animation) in self.root.animations.iter().enumerate() {
             let place = place(index, animation);
             let name = match animation.name.as_ref().filter(|name| !name.is_empty()) {
@@ -71,12 +72,20 @@ impl ClipReader<'_> {
             let tracks = bones.chain(clip.weights.iter().map(|weights| weights.track.times()));
             clip.rate = self.rate.or(noted).unwrap_or_else(|| {
                 detect_rate(tracks).unwrap_or_else(|| {
-                    warnings.push(format!("{place}: keys lie on no common frame rate, sampled at 30"));
+                    uneven.push(clip.name.clone());
                     30.0
                 })
             });
             self.check_length(&clip, &place)?;
             clips.push(clip);
+        }
+        if let Some(first) = uneven.first() {
+            warnings.push(format!(
+                "keys of {} of {} animations ('{first}' first) lie on no common frame rate: frames are counted at \
+                 30 per second",
+                uneven.len(),
+                clips.len()
+            ));
         }
         Ok(clips)
     }

@@ -1,4 +1,4 @@
-//! The door for reading: a whole glTF file as one asset, and how it deforms.
+//! The door for reading: the default scene of a glTF file as one [`Model`].
 
 use super::accessor::Accessors;
 use super::animation::{ClipReader, animated_nodes};
@@ -11,15 +11,11 @@ use super::nodes::Nodes;
 use super::skin::{Binding, to_single};
 use super::surface::Surface;
 use super::uri::relative_path;
-use super::write::GltfScene;
-use crate::{Conversion, ParseError, ReadError, read_bytes};
+use crate::{Conversion, Model, ParseError, ReadError, read_bytes};
 use ::gltf::json::Root;
 use std::collections::BTreeMap;
 use std::path::Path;
-use understudy_core::{
-    BlendshapeRig, ClipError, GlobalPose, JointClip, JointPose, KeyedClip, Mesh, Skeleton, SkeletonError,
-    SkinWeights, Vec3,
-};
+use understudy_core::{BlendshapeRig, Skeleton, SkinWeights};
 
 /// How to read what a file leaves open.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,40 +27,13 @@ pub struct ReadOptions {
     pub surface: bool,
 }
 
-/// The default scene of a glTF file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GltfAsset {
-    /// All triangles in bind space, a segment a primitive.
-    pub mesh: Mesh,
-    /// Linear RGB a vertex, where the file has colours.
-    pub colours: Option<Vec<Vec3>>,
-    /// The nodes that move something, as bones.
-    pub skeleton: Skeleton,
-    /// The bones that a skin of the file calls joints, ascending.
-    pub joints: Vec<usize>,
-    /// Which bones move which vertices.
-    pub skin: SkinWeights,
-    /// Morph targets; its neutral is the mesh. `None` when the file has none.
-    pub shapes: Option<BlendshapeRig>,
-    /// The weight of every shape that the file shows when nothing is animated.
-    pub rest_weights: Vec<f32>,
-    /// All animations, as keys.
-    pub clips: Vec<KeyedClip>,
-    /// How it looks, where [`ReadOptions::surface`] asks for it.
-    pub surface: Option<Surface>,
-    /// What was skipped or mended.
-    pub warnings: Vec<String>,
-    /// Metres to centimetres.
-    pub conversion: Conversion,
-}
-
 /// Reads a `.glb`, or a `.gltf` with the files beside it.
-pub fn read(path: &Path) -> Result<GltfAsset, ReadError> {
+pub fn read(path: &Path) -> Result<Model, ReadError> {
     read_with(path, &ReadOptions::default())
 }
 
 /// [`read`] with options.
-pub fn read_with(path: &Path, options: &ReadOptions) -> Result<GltfAsset, ReadError> {
+pub fn read_with(path: &Path, options: &ReadOptions) -> Result<Model, ReadError> {
     let bytes = read_bytes(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let beside = |uri: &str| {
@@ -76,16 +45,12 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<GltfAsset, ReadEr
 
 /// Reads a document in memory. `resolve` finds the bytes of buffers that the document names by URI and
 /// does not contain; data URIs and the binary chunk never reach it.
-pub fn parse(bytes: &[u8], resolve: &Resolve<'_>) -> Result<GltfAsset, ParseError> {
+pub fn parse(bytes: &[u8], resolve: &Resolve<'_>) -> Result<Model, ParseError> {
     parse_with(bytes, &ReadOptions::default(), resolve)
 }
 
 /// [`parse`] with options.
-pub fn parse_with(
-    bytes: &[u8],
-    options: &ReadOptions,
-    resolve: &Resolve<'_>,
-) -> Result<GltfAsset, ParseError> {
+pub fn parse_with(bytes: &[u8], options: &ReadOptions, resolve: &Resolve<'_>) -> Result<Model, ParseError> {
     if let Some(rate) = options.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
         return Err(ParseError::new("options", format!("a frame rate of {rate}")));
     }
@@ -148,12 +113,12 @@ pub fn parse_with(
         .then(|| BlendshapeRig::new(mesh.positions().to_vec(), morphs.shapes, morphs.correctives))
         .transpose()
         .map_err(|error| ParseError::new("morph targets", error))?;
-    Ok(GltfAsset {
+    Ok(Model {
         mesh,
         colours: (!colours.is_empty()).then_some(colours),
-        skeleton,
+        skeleton: Some(skeleton),
         joints: binding.joints,
-        skin,
+        skin: Some(skin),
         shapes,
         rest_weights: morphs.rest_weights,
         clips,
@@ -170,72 +135,4 @@ fn mesh_extras(root: &Root) -> BTreeMap<usize, MeshExtras> {
         Some((index, serde_json::from_str(raw.get()).ok()?))
     };
     root.meshes.iter().enumerate().filter_map(read).collect()
-}
-
-impl GltfAsset {
-    /// Vertices in a pose, `[V]` cm: shapes in bind space, then linear blend skinning.
-    /// `weights`: one per shape; none at all stands for [`Self::rest_weights`].
-    ///
-    /// # Panics
-    /// When there are some, but not one per shape.
-    pub fn deform(&self, pose: &JointPose, weights: &[f32]) -> Result<Vec<Vec3>, SkeletonError> {
-        let mut shaped = self.mesh.positions().to_vec();
-        if let Some(shapes) = &self.shapes {
-            shapes.add_offsets(if weights.is_empty() { &self.rest_weights } else { weights }, &mut shaped);
-        }
-        let mut global = GlobalPose::default();
-        self.skeleton.forward(pose, &mut global)?;
-        let mut matrices = Vec::new();
-        self.skeleton.skinning_matrices(&global, &mut matrices);
-        let mut out = vec![Vec3::ZERO; shaped.len()];
-        self.skin.linear_blend(&matrices, &shaped, &mut out);
-        Ok(out)
-    }
-
-    /// Vertices as the file shows them when nothing is animated.
-    pub fn rest_vertices(&self) -> Vec<Vec3> {
-        self.deform(&self.skeleton.rest_pose(), &[]).expect("the rest pose is the skeleton's own")
-    }
-
-    /// Vertices in a frame of a clip of this asset at the clip's own rate; beyond the end the last key
-    /// holds.
-    ///
-    /// # Panics
-    /// When the clip is not for this skeleton and these shapes.
-    pub fn evaluate(&self, clip: &KeyedClip, frame: usize) -> Vec<Vec3> {
-        self.evaluate_at(clip, frame as f64 / f64::from(clip.rate))
-    }
-
-    /// Vertices at a time in seconds.
-    ///
-    /// # Panics
-    /// When the clip is not for this skeleton and these shapes.
-    pub fn evaluate_at(&self, clip: &KeyedClip, time: f64) -> Vec<Vec3> {
-        let pose = clip.pose_at(time, &self.skeleton.rest_pose());
-        let weights = clip.weights_at(time, &self.rest_weights);
-        self.deform(&pose, &weights).expect("the clip is for this skeleton")
-    }
-
-    /// A clip frame by frame; `rate` in frames per second, the clip's own when left out.
-    pub fn frames(&self, clip: &KeyedClip, rate: Option<f32>) -> Result<JointClip, ClipError> {
-        clip.sample(&self.skeleton.rest_pose(), &self.rest_weights, rate.unwrap_or(clip.rate))
-    }
-
-    /// Everything as a scene to write again.
-    pub fn scene<'a>(&'a self, name: &'a str) -> GltfScene<'a> {
-        GltfScene {
-            skin: Some((&self.skeleton, &self.skin)),
-            shapes: self.shapes.as_ref(),
-            rest_weights: &self.rest_weights,
-            keyed_clips: &self.clips,
-            colours: self.colours.as_deref(),
-            surface: self.surface.as_ref(),
-            ..GltfScene::new(name, &self.mesh)
-        }
-    }
-
-    /// The clip of that name.
-    pub fn find_clip(&self, name: &str) -> Option<&KeyedClip> {
-        self.clips.iter().find(|clip| clip.name == name)
-    }
 }

@@ -1,6 +1,7 @@
 //! From bytes to a checked glTF document and its buffers. The GLB container is split here rather than
 //! by the `gltf` crate, whose reader subtracts before it checks; the crate parses and validates the JSON.
 
+use super::compressed::{is_fallback, is_unpacked, unpack};
 use super::uri::decode_data_uri;
 use crate::ParseError;
 use ::gltf::json::mesh::Semantic;
@@ -28,9 +29,18 @@ impl Document {
             let problem = format!("glTF version '{}' is not 2.x", root.asset.version);
             return Err(ParseError::new("asset.version", problem));
         }
+        if !root.extensions_used.iter().any(|name| is_unpacked(name)) {
+            let warnings = validate(&root)?;
+            let buffers = load_buffers(&root, &|_| false, blob, resolve)?;
+            return Ok(Self { root, json: json.to_vec(), buffers, warnings });
+        }
+        let mut unpacked: serde_json::Value = serde_json::from_slice(json).map_err(json_error)?;
+        let buffers = load_buffers(&root, &|buffer| is_fallback(&unpacked, buffer), blob, resolve)?;
+        let buffers = unpack(&mut unpacked, buffers)?;
+        let json = serde_json::to_vec(&unpacked).expect("JSON that was read can be written");
+        let root: Root = serde_json::from_slice(&json).map_err(json_error)?;
         let warnings = validate(&root)?;
-        let buffers = load_buffers(&root, blob, resolve)?;
-        Ok(Self { root, json: json.to_vec(), buffers, warnings })
+        Ok(Self { root, json, buffers, warnings })
     }
 }
 
@@ -76,16 +86,20 @@ fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), ParseError> {
     Ok((json, blob))
 }
 
-/// Extensions that a file may require and that change nothing which is read here, or that
-/// [`super::accessor`] understands (quantised attributes).
+/// Extensions that a file may require and that change nothing which is read here (materials, textures, lights,
+/// notes about authors), or that [`super::accessor`] understands (quantised attributes).
 fn is_harmless(extension: &str) -> bool {
-    const PREFIXES: [&str; 6] = [
+    const PREFIXES: [&str; 10] = [
+        "KHR_mesh_quantization",
         "KHR_materials_",
         "KHR_texture_",
         "KHR_lights_",
+        "KHR_xmp",
+        "ADOBE_materials_",
+        "EXT_lights_",
         "EXT_texture_",
+        "MSFT_packing_",
         "MSFT_texture_",
-        "KHR_mesh_quantization",
     ];
     PREFIXES.iter().any(|prefix| extension.starts_with(prefix))
 }
@@ -114,8 +128,11 @@ fn validate(root: &Root) -> Result<Vec<String>, ParseError> {
         let tolerated = match error {
             // The path names the extension: each is judged by itself.
             Invalid::Unsupported => {
-                let required = root.extensions_required.iter().filter(|name| is_harmless(name));
-                required.into_iter().any(|name| path.ends_with(&format!("\"{name}\"")))
+                let mut required = root.extensions_required.iter().filter(|name| is_harmless(name));
+                if required.any(|name| path.ends_with(&format!("\"{name}\""))) {
+                    continue;
+                }
+                false
             }
             // An accessor without a view is a row of zeros.
             Invalid::Missing if path.starts_with("accessors[") && path.ends_with("bufferView") => continue,
@@ -134,9 +151,19 @@ fn validate(root: &Root) -> Result<Vec<String>, ParseError> {
     Ok(warnings)
 }
 
-fn load_buffers(root: &Root, blob: Option<&[u8]>, resolve: &Resolve<'_>) -> Result<Vec<Vec<u8>>, ParseError> {
+/// `absent`: whether a buffer may be left out.
+fn load_buffers(
+    root: &Root,
+    absent: &dyn Fn(usize) -> bool,
+    blob: Option<&[u8]>,
+    resolve: &Resolve<'_>,
+) -> Result<Vec<Vec<u8>>, ParseError> {
     let mut buffers = Vec::with_capacity(root.buffers.len());
     for (index, buffer) in root.buffers.iter().enumerate() {
+        if absent(index) {
+            buffers.push(Vec::new());
+            continue;
+        }
         let failed = |problem: String| ParseError::new(format!("buffer {index}"), problem);
         let mut bytes = match &buffer.uri {
             None if index == 0 => blob.ok_or_else(|| failed("no binary chunk in the file".into()))?.to_vec(),
@@ -176,13 +203,13 @@ mod tests {
         );
         assert_eq!(place(r#"{"asset":{"version":"1.0"}}"#), "asset.version");
         assert_eq!(
-            place(r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_draco_mesh_compression"]}"#),
-            "extensionsRequired[0] = \"KHR_draco_mesh_compression\""
+            place(r#"{"asset":{"version":"2.0"},"extensionsRequired":["EXT_mesh_gpu_instancing"]}"#),
+            "extensionsRequired[0] = \"EXT_mesh_gpu_instancing\""
         );
-        let second = r#"["KHR_mesh_quantization","KHR_draco_mesh_compression"]"#;
+        let second = r#"["KHR_mesh_quantization","EXT_mesh_gpu_instancing"]"#;
         assert_eq!(
             place(&format!(r#"{{"asset":{{"version":"2.0"}},"extensionsRequired":{second}}}"#)),
-            "extensionsRequired[1] = \"KHR_draco_mesh_compression\""
+            "extensionsRequired[1] = \"EXT_mesh_gpu_instancing\""
         );
         assert_eq!(
             place(r#"{"asset":{"version":"2.0"},"buffers":[{"byteLength":3,"uri":"data:;base64,Zg=="}]}"#),
@@ -196,8 +223,10 @@ mod tests {
         assert_eq!(place(far), "mesh 0 primitive 0");
         let far = r#"{"asset":{"version":"2.0"},"nodes":[{"children":[4]}]}"#;
         assert_eq!(place(far), "nodes[0].children[0]");
-        let quantised = r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_mesh_quantization"]}"#;
-        assert_eq!(parse(quantised).expect("tolerated").warnings.len(), 1);
+        for known in ["KHR_mesh_quantization", "KHR_texture_basisu", "KHR_materials_unlit"] {
+            let text = format!(r#"{{"asset":{{"version":"2.0"}},"extensionsRequired":["{known}"]}}"#);
+            assert_eq!(parse(&text).expect("nothing that is read here").warnings, [""; 0]);
+        }
     }
 
     #[test]

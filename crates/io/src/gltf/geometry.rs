@@ -6,6 +6,7 @@ use super::extras::{MeshExtras, PrimitivePlan};
 use super::metres::vector_to_cm;
 use super::nodes::{Nodes, UniqueNames};
 use crate::ParseError;
+use crate::faces::names_a_vertex_twice;
 use ::gltf::json::Root;
 use ::gltf::json::mesh::{Mode, Primitive, Semantic};
 use ::gltf::json::validation::Checked;
@@ -41,6 +42,8 @@ pub(super) struct Geometry<'a> {
     pub parts: Vec<Part<'a>>,
     /// The material of every face.
     pub materials: Vec<Option<u32>>,
+    /// Faces that named a vertex twice.
+    dropped: usize,
 }
 
 /// The accessor of an attribute.
@@ -117,7 +120,6 @@ impl<'a> Geometry<'a> {
                     plan,
                     |wanted| names.take(wanted.unwrap_or(&name)),
                     accessors,
-                    warnings,
                 )?;
             }
         }
@@ -134,7 +136,6 @@ impl<'a> Geometry<'a> {
         plan: PrimitivePlan,
         mut name: impl FnMut(Option<&str>) -> String,
         accessors: &Accessors<'_>,
-        warnings: &mut Vec<String>,
     ) -> Result<(), ParseError> {
         let start = part.vertices.start as u32;
         let mut all = Vec::new();
@@ -151,14 +152,13 @@ impl<'a> Geometry<'a> {
         // Corners without texture coordinates name NONE until all primitives are known.
         let uv_start = self.mesh.uvs.len() as u32;
         let table = texture.as_deref().map(|texture| plan.texture_table(texture));
-        let mut dropped = 0;
         let mut triangle = 0;
         for corner in &corners {
             let material = materials[triangle];
             triangle += corner.corner_count() - 2;
             let face = corner.map(|stored| start + plan.welded[stored as usize]);
-            if has_repeats(&face) {
-                dropped += 1;
+            if names_a_vertex_twice(&face) {
+                self.dropped += 1;
                 continue;
             }
             self.mesh.faces.push(face);
@@ -170,9 +170,6 @@ impl<'a> Geometry<'a> {
                 3 => Face::triangle(uv(a), uv(b), uv(c)),
                 _ => Face::quad(uv(a), uv(b), uv(c), uv(d)),
             });
-        }
-        if dropped > 0 {
-            warnings.push(format!("{}: {dropped} triangles without area are dropped", part.place));
         }
         self.mesh.uvs.extend(table.into_iter().flat_map(|(table, _)| table));
         self.mesh.positions.extend(part.picks.iter().map(|&v| vector_to_cm(positions[v as usize])));
@@ -198,6 +195,7 @@ impl<'a> Geometry<'a> {
     }
 
     fn finish(&mut self, warnings: &mut Vec<String>) {
+        warnings.extend(crate::faces::dropped_warning(self.dropped));
         if !self.colours.is_empty() {
             self.colours.resize(self.mesh.positions.len(), Vec3::ONE);
         }
@@ -222,17 +220,9 @@ fn flipped(texture: Vec<Vec2>) -> Vec<Vec2> {
     texture.into_iter().map(|uv| Vec2::new(uv.x, 1.0 - uv.y)).collect()
 }
 
-fn has_repeats(face: &Face) -> bool {
-    let corners = face.corners();
-    (1..corners.len()).any(|place| corners[..place].contains(&corners[place]))
-}
-
 fn segment_name(root: &Root, nodes: &Nodes, node: usize, mesh: usize, primitive: usize) -> String {
     let data = &root.meshes[mesh];
-    let base = match (&root.nodes[node].name, &data.name) {
-        (Some(name), _) | (None, Some(name)) if !name.is_empty() => name.clone(),
-        _ => nodes.names[node].clone(),
-    };
+    let base = nodes.names[node].clone();
     if data.primitives.len() == 1 {
         return base;
     }

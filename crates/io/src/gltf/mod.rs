@@ -1,5 +1,6 @@
-//! glTF 2.0 in and out. Start at [`read`] for a file, [`GltfAsset::evaluate`] to pose it and
-//! [`write_glb`] to leave for another program.
+//! glTF 2.0 in and out. Start at [`read`] for a file, [`crate::Model::evaluate`] to pose it and
+//! [`write_glb`] to leave for another program. Quantised and compressed files (meshopt, Draco) are read like any
+//! other.
 //!
 //! A file becomes one mesh, one skeleton, one set of skin weights and one blendshape rig, whatever the
 //! number of nodes it is spread over; a deformation is: shapes first, in bind space, then skinning.
@@ -9,7 +10,9 @@
 mod accessor;
 mod animation;
 mod asset;
+mod compressed;
 mod document;
+mod draco;
 mod extras;
 mod geometry;
 mod metres;
@@ -21,7 +24,7 @@ mod surface;
 mod uri;
 mod write;
 
-pub use asset::{GltfAsset, ReadOptions, parse, parse_with, read, read_with};
+pub use asset::{ReadOptions, parse, parse_with, read, read_with};
 pub use document::Resolve;
 pub use surface::Surface;
 pub use write::{GltfScene, SceneError, to_glb_bytes, write_glb};

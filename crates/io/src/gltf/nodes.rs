@@ -20,7 +20,7 @@ pub(super) struct Nodes {
     pub globals: Vec<DAffine3>,
     /// Whether a node hangs in the default scene.
     pub in_scene: Vec<bool>,
-    /// Names as in the file, or `node N`.
+    /// Names as in the file, or readable ones.
     pub names: Vec<String>,
 }
 
@@ -143,9 +143,19 @@ pub(super) fn to_affine(local: &JointTransform) -> DAffine3 {
     DAffine3::from_scale_rotation_translation(local.scale.as_dvec3(), rotation, local.translation.as_dvec3())
 }
 
+/// The node's own name, its mesh's, its place among the joints of a skin, what it holds, or else its number.
 fn name_of(root: &Root, node: usize) -> String {
-    let name = root.nodes[node].name.as_ref().filter(|name| !name.is_empty());
-    name.cloned().unwrap_or_else(|| format!("node {node}"))
+    let data = &root.nodes[node];
+    let mesh = data.mesh.and_then(|mesh| root.meshes.get(mesh.value())?.name.as_ref());
+    if let Some(name) = [data.name.as_ref(), mesh].into_iter().flatten().find(|name| !name.is_empty()) {
+        return name.clone();
+    }
+    let place = |skin: &::gltf::json::Skin| skin.joints.iter().position(|joint| joint.value() == node);
+    match (root.skins.iter().find_map(place), data.mesh) {
+        (Some(joint), _) => format!("joint {joint}"),
+        (None, Some(mesh)) => format!("mesh {mesh}"),
+        (None, None) => format!("node {node}"),
+    }
 }
 
 fn place(root: &Root, node: usize, problem: impl ToString) -> ParseError {

@@ -2,6 +2,9 @@
 //! (seconds) or `frame` gives the rate.
 
 use super::csv::{Table, at, check_names, number};
+use crate::Dim::{Any, Exactly};
+use crate::arrays::in_array;
+use crate::npz::NpzReader;
 use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -52,6 +55,27 @@ pub fn parse_weights(bytes: &[u8]) -> Result<WeightTable, ParseError> {
         return Err(at(1, 1, "there is no row below the header"));
     }
     let rate = (first == "time").then(|| mean_rate(&times)).flatten();
+    Ok(WeightTable { names, frames, rate })
+}
+
+/// Reads a table that is an archive in memory; see [`crate::open`].
+pub fn parse_weights_archive(bytes: Vec<u8>) -> Result<WeightTable, ParseError> {
+    weights_from_archive(&NpzReader::parse(bytes)?)
+}
+
+/// A table as an archive: `names [m]`, `weights [f,m]` and, where it is known, `rate []`.
+pub(crate) fn weights_from_archive(npz: &NpzReader) -> Result<WeightTable, ParseError> {
+    npz.check_shapes(&[("names", &[Any("m")]), ("weights", &[Any("f"), Any("m")]), ("rate", &[])])?;
+    let names = npz.strings("names", &[Any("m")])?.data;
+    let weights = npz.f32("weights", &[Any("f"), Exactly(names.len())])?.data;
+    if names.is_empty() || weights.is_empty() {
+        return Err(in_array("weights", "there is no frame, or no control"));
+    }
+    let rate = if npz.contains("rate") { Some(npz.f32("rate", &[])?.data[0]) } else { None };
+    if let Some(rate) = rate.filter(|rate| *rate <= 0.0) {
+        return Err(in_array("rate", format!("{rate} frames per second")));
+    }
+    let frames = weights.chunks_exact(names.len()).map(<[f32]>::to_vec).collect();
     Ok(WeightTable { names, frames, rate })
 }
 

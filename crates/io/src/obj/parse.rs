@@ -2,6 +2,7 @@
 
 use super::ObjMesh;
 use super::segments::{Labels, Notes};
+use crate::faces::{dropped_warning, names_a_vertex_twice};
 use crate::{Conversion, ParseError};
 use understudy_core::{Face, MeshParts, Vec2, Vec3};
 
@@ -140,7 +141,7 @@ impl Parser {
             bare += usize::from(!textured);
             for piece in pieces(corners) {
                 let face = face_of(&piece, |(vertex, _)| vertex as u32);
-                if (1..face.corner_count()).any(|i| face.corners()[..i].contains(&face.corners()[i])) {
+                if names_a_vertex_twice(&face) {
                     flat += 1;
                     continue;
                 }
@@ -150,9 +151,7 @@ impl Parser {
                 labels.push(polygon);
             }
         }
-        if flat > 0 {
-            warnings.push(format!("{flat} faces that name a vertex twice are dropped"));
-        }
+        warnings.extend(dropped_warning(flat));
         mend_texture(&mut parts, bare, self.polygons.len(), &mut warnings);
         parts.positions = self.positions;
         parts.segments = match self.notes.segments(parts.positions.len()) {

@@ -1,6 +1,7 @@
 //! Makes the fuzz corpus: for every reader a few tiny files, `good-*` that it accepts and `bad-*` that it
 //! refuses, each bad one a mistake that people or hostile programs make.
 
+use crate::packed;
 use flate2::{Compression, Crc, write::DeflateEncoder};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -148,7 +149,16 @@ fn gltf() -> Vec<Sample> {
         *document.pointer_mut(pointer).expect("in the document") = value;
         document.to_string().into_bytes()
     };
+    let mut points = packed::draco();
+    points.json["accessors"][0]["count"] = json!(48);
+    let mut bomb = packed::meshopt();
+    bomb.json["bufferViews"][0]["extensions"]["EXT_meshopt_compression"]["count"] = json!(1u64 << 33);
     vec![
+        ("gltf", "good-quantised.glb", packed::quantised().glb()),
+        ("gltf", "good-meshopt.glb", packed::meshopt().glb()),
+        ("gltf", "good-draco.glb", packed::draco().glb()),
+        ("gltf", "bad-draco-points.glb", points.glb()),
+        ("gltf", "bad-meshopt-bomb.glb", bomb.glb()),
         ("gltf", "good-skin-shapes-clip.glb", whole.clone()),
         ("gltf", "good-mesh.glb", plain),
         ("gltf", "good-sparse.gltf", gltf_json().to_string().into_bytes()),

@@ -4,7 +4,7 @@
 use crate::JobError;
 use understudy_core::skeleton::rotation_of;
 use understudy_core::{
-    Affine3A, BlendshapeRig, Controls, GlobalPose, JointClip, JointPose, JointTransform, Skeleton,
+    Affine3A, BlendshapeRig, Clip, Controls, GlobalPose, JointClip, JointPose, JointTransform, Skeleton,
     SkinWeights, Vec3,
 };
 use understudy_rigs::sampling::SamplingConfig;
@@ -31,9 +31,9 @@ pub struct SkinAndShapes {
     pub max_error: f32,
 }
 
-/// Takes a rig apart, or says by how much skin and shapes alone miss it. `rate`: frames per second; each
-/// clip's own when left out.
-pub fn skin_and_shapes(rig: &dyn Rig, rate: Option<f32>) -> Result<SkinAndShapes, JobError> {
+/// Takes a rig apart, or says by how much skin and shapes alone miss it. `clips`: what it shall play; `rate`: frames
+/// per second, each clip's own when left out.
+pub fn skin_and_shapes(rig: &dyn Rig, clips: &[Clip], rate: Option<f32>) -> Result<SkinAndShapes, JobError> {
     let parts = Parts::new(rig)?;
     let mut worst = 0.0f32;
     let mut pose = RigPose::default();
@@ -43,8 +43,8 @@ pub fn skin_and_shapes(rig: &dyn Rig, rate: Option<f32>) -> Result<SkinAndShapes
         worst = worst.max(error);
     }
     parts.check(worst)?;
-    let mut clips = Vec::new();
-    for clip in rig.clips() {
+    let mut played = Vec::new();
+    for clip in clips {
         let rate = rate.unwrap_or_else(|| clip.own_rate());
         let sampled =
             clip.sample(rig.specs(), rate).map_err(|error| JobError::unusable(rig.name(), error))?;
@@ -60,12 +60,12 @@ pub fn skin_and_shapes(rig: &dyn Rig, rate: Option<f32>) -> Result<SkinAndShapes
                 out.shape_weights.push(weights);
             }
         }
-        clips.push(out);
+        played.push(out);
     }
     parts.check(worst)?;
     let rest_weights = parts.weights(&rig.specs().defaults());
     let skin = parts.skin.map(|(skeleton, weights)| (skeleton.clone(), weights.clone()));
-    Ok(SkinAndShapes { skin, shapes: parts.shapes.cloned(), rest_weights, clips, max_error: worst })
+    Ok(SkinAndShapes { skin, shapes: parts.shapes.cloned(), rest_weights, clips: played, max_error: worst })
 }
 
 /// What a rig shows of itself.

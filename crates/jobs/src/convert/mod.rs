@@ -1,26 +1,63 @@
-//! Conversion between formats, by file extension. Start at [`convert`]; what can be read is a `Content`,
-//! what can be written is decided in one table, `write`.
+//! Conversion between formats. Start at [`convert`]; what can be read is an `Input`, what can be written is decided in
+//! one table, `write`.
 
 pub mod bake;
-mod content;
 mod exact;
 mod influences;
 mod sticks;
 mod tables;
 mod to_glb;
 
-use crate::outputs::{check_file, extension};
+use crate::clips::{self, one_of};
+use crate::outputs::check_file;
+use crate::rigs::{Names, model_rig};
 use crate::watch::Remember;
-use crate::{Event, JobError, Watch};
-pub(crate) use content::Content;
+use crate::{Event, JobError, Watch, inputs, rigs};
 pub(crate) use exact::local_pose;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
 use understudy_core::{JointClip, Mesh, Vec3};
-use understudy_io::gltf::{GltfAsset, Surface};
+use understudy_io::gltf::Surface;
+use understudy_io::{Format, Model, OpenOptions, Scene};
 use understudy_rigs::{Rig, RigPose};
+
+/// What is read.
+enum Input {
+    /// A rig by name, or a model that shall play a clip from another file.
+    Rig(Box<dyn Rig>),
+    /// A file or a dataset.
+    Scene(Scene),
+}
+
+impl Input {
+    fn read(config: &ConvertConfig, watch: &dyn Watch) -> Result<Self, JobError> {
+        if Names::contains(&config.input) {
+            return Ok(Self::Rig(rigs::open(&config.input, watch)?.rig));
+        }
+        let path = Path::new(&config.input);
+        let wanted = format!("{} or a dataset folder", Format::readable());
+        let scene = inputs::open_with(path, &OpenOptions { surface: true }, &wanted, watch)?;
+        let clip = config.bake.as_ref().or(config.clip.as_ref());
+        match scene {
+            Scene::Model(model)
+                if clip.is_some_and(|clip| model.find_clip(clip).is_none() && clips::is_file(clip)) =>
+            {
+                let rig = model_rig(&inputs::stem(path), &model);
+                Ok(Self::Rig(Box::new(rig.map_err(|error| JobError::unusable(path, error))?)))
+            }
+            scene => Ok(Self::Scene(scene)),
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self {
+            Self::Rig(_) => "a rig",
+            Self::Scene(scene) => scene.describe(),
+        }
+    }
+}
 
 /// What to convert into what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,9 +67,10 @@ pub struct ConvertConfig {
     pub input: String,
     /// The file to write; its extension says the format.
     pub output: PathBuf,
-    /// A clip to write as morph targets.
+    /// A clip to write as morph targets: one of the input's own, or a file whose motion it shall play.
     pub bake: Option<String>,
-    /// The clip to write, where the output holds one only.
+    /// The clip to write, where the output holds one only: one of the input's own, or a file whose motion it shall
+    /// play.
     pub clip: Option<String>,
     /// Largest distance of any vertex in any frame of a baked clip, mm.
     pub tolerance_mm: f32,
@@ -66,23 +104,31 @@ impl ConvertConfig {
                 format!("{rate} frames per second; more than 0 is wanted"),
             ));
         }
-        let format = extension(&self.output);
+        let format = self.format();
         if self.influences == Some(0) {
             return Err(JobError::setting("influences", "0 per vertex; at least 1 is wanted"));
         }
-        if self.influences.is_some() && (format != "glb" || self.bake.is_some()) {
+        if self.influences.is_some() && (format != Some(Format::Glb) || self.bake.is_some()) {
             return Err(JobError::setting("influences", "only a skin in a .glb has influences"));
         }
-        if !["obj", "glb", "npz", "bvh", "csv"].contains(&format.as_str()) {
+        if format.is_none() {
             return Err(JobError::unusable(&self.output, "is none of .obj, .glb, .npz, .bvh, .csv"));
         }
-        if self.bake.is_some() && format != "glb" {
+        if self.bake.is_some() && format != Some(Format::Glb) {
             return Err(JobError::unusable(&self.output, "a baked clip is written as .glb"));
         }
-        if self.remesh && (format != "obj" || self.bake.is_some()) {
+        if self.remesh && (format != Some(Format::Obj) || self.bake.is_some()) {
             return Err(JobError::unusable(&self.output, "a mesh with another topology is written as .obj"));
         }
-        check_file(&self.output, &[&crate::rigs::source_file(&self.input)])
+        let clip =
+            self.bake.as_ref().or(self.clip.as_ref()).map_or(Path::new(""), |clip| clips::file_of(clip));
+        check_file(&self.output, &[&rigs::source_file(&self.input), clip])
+    }
+
+    /// The format of the output, where it can be written.
+    fn format(&self) -> Option<Format> {
+        let written = [Format::Obj, Format::Glb, Format::Npz, Format::Bvh, Format::Csv];
+        Format::of(&self.output).filter(|format| written.contains(format))
     }
 }
 
@@ -139,11 +185,12 @@ impl Written {
 pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertReport, JobError> {
     config.check()?;
     let watch = Remember::new(watch);
-    let content = Content::read(&config.input, &watch)?;
-    check_used(config, &content)?;
+    let input = Input::read(config, &watch)?;
+    let format = config.format().expect("it was checked");
+    check_used(config, &input, format)?;
     let written = match &config.bake {
-        Some(clip) => bake_clip(config, &content, clip, &watch)?,
-        None => write(config, &content, &watch)?,
+        Some(clip) => bake_clip(config, &input, clip, &watch)?,
+        None => write(config, &input, format, &watch)?,
     };
     understudy_io::write_atomic(&config.output, &written.bytes)?;
     Ok(ConvertReport {
@@ -157,22 +204,28 @@ pub fn convert(config: &ConvertConfig, watch: &dyn Watch) -> Result<ConvertRepor
 }
 
 /// Fails for a clip or a rate that the conversion would not look at.
-fn check_used(config: &ConvertConfig, content: &Content) -> Result<(), JobError> {
-    let format = extension(&config.output);
-    let has_clips = matches!(content, Content::Asset(_) | Content::Rig(_));
-    let used = |formats: &[&str]| has_clips && formats.contains(&format.as_str());
-    let reason = |one: &str| match has_clips {
-        false => format!("is not used: {} has no clips to choose from", content.describe()),
-        true => format!("is not used: a .{format} file holds {one}"),
+fn check_used(config: &ConvertConfig, input: &Input, format: Format) -> Result<(), JobError> {
+    let has_clips = match input {
+        Input::Rig(_) => true,
+        Input::Scene(scene) => !scene.clips().is_empty(),
     };
-    if config.clip.is_some() && !used(&["bvh", "csv"]) {
-        let holds = if format == "glb" { "every clip" } else { "the rest pose alone" };
-        return Err(JobError::setting("clip", reason(holds)));
+    let used = |formats: &[Format]| has_clips && formats.contains(&format);
+    let reason = |one: &str| match has_clips {
+        false => format!("is not used: {} has no clips to choose from", input.describe()),
+        true => format!("is not used: a .{} file holds {one}", format.extension()),
+    };
+    if let Some(clip) = &config.clip {
+        // A file's motion goes into a .glb by itself; the clips of the input all go there together.
+        let by_itself = format == Format::Glb && matches!(input, Input::Rig(_)) && clips::is_file(clip);
+        if !used(&[Format::Bvh, Format::Csv]) && !by_itself {
+            let holds = if format == Format::Glb { "every clip" } else { "the rest pose alone" };
+            return Err(JobError::setting("clip", reason(holds)));
+        }
     }
-    let rate = match content {
-        Content::Motion(_) => true,
-        Content::Weights(_) => format == "csv",
-        _ => used(&["glb", "bvh", "csv"]),
+    let rate = match input {
+        Input::Scene(Scene::Motion(_)) => true,
+        Input::Scene(Scene::Weights(_)) => format == Format::Csv,
+        _ => used(&[Format::Glb, Format::Bvh, Format::Csv]),
     };
     if config.rate.is_some() && !rate {
         return Err(JobError::setting("rate", reason("no frames")));
@@ -181,62 +234,38 @@ fn check_used(config: &ConvertConfig, content: &Content) -> Result<(), JobError>
 }
 
 /// The table of what can become what.
-fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result<Written, JobError> {
-    let name = crate::rigs::stem(Path::new(&config.input));
-    match (content, extension(&config.output).as_str()) {
-        (Content::Mesh(mesh), "obj") => Ok(mesh_obj(config, mesh)),
-        (Content::Mesh(mesh), "glb") => to_glb::mesh(&name, mesh),
-
-        (Content::Asset(asset), "obj") => posed_obj(config, &asset.mesh, &asset.rest_vertices()),
-        (Content::Asset(asset), "glb") => {
-            warn_left_out(&config.input, asset, watch);
-            to_glb::asset(&name, asset, config.rate, config.influences)
+fn write(
+    config: &ConvertConfig,
+    input: &Input,
+    format: Format,
+    watch: &dyn Watch,
+) -> Result<Written, JobError> {
+    use Format::{Bvh, Csv, Glb, Npz, Obj};
+    let name = inputs::stem(Path::new(&config.input));
+    let scene = match input {
+        Input::Rig(rig) => return write_rig(config, rig.as_ref(), format, watch),
+        Input::Scene(scene) => scene,
+    };
+    match (scene, format) {
+        (Scene::Model(model), Obj) => posed_obj(config, &model.mesh, &model.rest_vertices()),
+        (Scene::Model(model), Glb) => {
+            warn_left_out(&config.input, model, watch);
+            to_glb::model(&name, model, config.rate, config.influences)
         }
-        (Content::Asset(asset), "npz") => tables::asset_npz(asset, &config.input),
-        (Content::Asset(asset), "bvh") => {
-            let clip = one_clip(config, asset)?;
-            tables::bvh(&asset.skeleton, &clip, &config.input)
+        (Scene::Model(model), Npz) => tables::model_npz(model, &config.input),
+        (Scene::Model(model), Bvh) => {
+            let clip = one_clip(config, model)?;
+            let bones = || JobError::unusable(&config.input, "has no bones");
+            tables::bvh(model.skeleton.as_ref().ok_or_else(bones)?, &clip, &config.input)
         }
-        (Content::Asset(asset), "csv") => {
-            let clip = one_clip(config, asset)?;
+        (Scene::Model(model), Csv) => {
+            let clip = one_clip(config, model)?;
             let names =
-                asset.shapes.iter().flat_map(|shapes| shapes.shapes()).map(|s| s.name.clone()).collect();
+                model.shapes.iter().flat_map(|shapes| shapes.shapes()).map(|s| s.name.clone()).collect();
             tables::csv(names, &clip.shape_weights, clip.rate, &config.input)
         }
 
-        (Content::Shapes(file), "obj") => Ok(mesh_obj(config, &file.mesh)),
-        (Content::Shapes(file), "glb") => to_glb::rig(
-            &crate::rigs::shape_rig(&name, file.as_ref().clone()).map_err(JobError::rig(&config.input))?,
-            config.rate,
-            config.influences,
-        ),
-        (Content::Shapes(file), "npz") => tables::shapes_npz(&file.mesh, &file.rig, &config.input),
-
-        (Content::Rig(rig), "obj") => {
-            let mut pose = RigPose::default();
-            rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
-            posed_obj(config, rig.mesh(), &pose.vertices)
-        }
-        (Content::Rig(rig), "glb") => to_glb::rig(rig.as_ref(), config.rate, config.influences),
-        (Content::Rig(rig), "npz") => {
-            let parts = exact::skin_and_shapes(rig.as_ref(), config.rate)?;
-            match (parts.skin, parts.shapes) {
-                (None, Some(shapes)) => tables::shapes_npz(rig.mesh(), &shapes, &config.input),
-                _ => Err(JobError::unusable(
-                    &config.input,
-                    "is more than blendshapes, which is all that .npz holds",
-                )),
-            }
-        }
-        (Content::Rig(rig), "csv") => {
-            let clip = sampled_clip(config, rig.as_ref())?;
-            let names = rig.specs().iter().map(|spec| spec.name.clone()).collect();
-            let rate = clip.rate;
-            let rows: Vec<Vec<f32>> = clip.frames.into_iter().map(|frame| frame.0).collect();
-            tables::csv(names, &rows, rate, &config.input)
-        }
-
-        (Content::Motion(motion), "glb") => {
+        (Scene::Motion(motion), Glb) => {
             let figure = sticks::stick_figure(&motion.skeleton)
                 .map_err(|error| JobError::unusable(&config.input, error))?;
             let clip = match config.rate {
@@ -245,30 +274,71 @@ fn write(config: &ConvertConfig, content: &Content, watch: &dyn Watch) -> Result
             };
             to_glb::motion(&name, &motion.skeleton, &figure, &[clip])
         }
-        (Content::Motion(motion), "bvh") => tables::bvh_again(motion, config.rate, &config.input),
+        (Scene::Motion(motion), Bvh) => tables::bvh_again(motion, config.rate, &config.input),
 
-        (Content::Take(take), "csv") => {
-            tables::csv(take.names.clone(), &take.frames, take.rate, &config.input)
-        }
-        (Content::Take(take), "npz") => {
+        (Scene::Take(take), Csv) => tables::csv(take.names.clone(), &take.frames, take.rate, &config.input),
+        (Scene::Take(take), Npz) => {
             tables::weights_npz(&take.names, &take.frames, Some(take.rate), &config.input)
         }
-        (Content::Weights(table), "csv") => tables::live_link(table, config.rate, &config.input),
-        (Content::Weights(table), "npz") => {
+        (Scene::Weights(table), Csv) => tables::live_link(table, config.rate, &config.input),
+        (Scene::Weights(table), Npz) => {
             tables::weights_npz(&table.names, &table.frames, table.rate, &config.input)
         }
 
-        (Content::Dataset(reader), "npz") => tables::dataset_npz(reader, &config.input),
-        (Content::Dataset(reader), "obj") => Ok(mesh_obj(config, &reader.rest().mesh)),
-        (content, format) => {
-            Err(JobError::unusable(&config.input, format!("{} cannot become .{format}", content.describe())))
-        }
+        (Scene::Dataset(reader), Npz) => tables::dataset_npz(reader, &config.input),
+        (Scene::Dataset(_) | Scene::Sequence(_), Obj) => match scene.mesh() {
+            Some(mesh) => Ok(mesh_obj(config, mesh)),
+            None => Err(JobError::unusable(&config.input, "has vertices, but no faces")),
+        },
+        (scene, format) => Err(cannot_become(config, scene.describe(), format)),
     }
 }
 
+fn write_rig(
+    config: &ConvertConfig,
+    rig: &dyn Rig,
+    format: Format,
+    watch: &dyn Watch,
+) -> Result<Written, JobError> {
+    match format {
+        Format::Obj => {
+            let mut pose = RigPose::default();
+            rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(&config.input))?;
+            posed_obj(config, rig.mesh(), &pose.vertices)
+        }
+        Format::Glb => {
+            let named = config.clip.as_ref().map(|clip| clips::resolve(rig, clip, watch)).transpose()?;
+            let clips = named.as_ref().map_or(rig.clips(), std::slice::from_ref);
+            to_glb::rig(rig, clips, config.rate, config.influences)
+        }
+        Format::Npz => {
+            let parts = exact::skin_and_shapes(rig, rig.clips(), config.rate)?;
+            match (parts.skin, parts.shapes) {
+                (None, Some(shapes)) => tables::shapes_npz(rig.mesh(), &shapes, &config.input),
+                _ => Err(JobError::unusable(
+                    &config.input,
+                    "is more than blendshapes, which is all that .npz holds",
+                )),
+            }
+        }
+        Format::Csv => {
+            let clip = sampled_clip(config, rig, watch)?;
+            let names = rig.specs().iter().map(|spec| spec.name.clone()).collect();
+            let rate = clip.rate;
+            let rows: Vec<Vec<f32>> = clip.frames.into_iter().map(|frame| frame.0).collect();
+            tables::csv(names, &rows, rate, &config.input)
+        }
+        format => Err(cannot_become(config, "a rig", format)),
+    }
+}
+
+fn cannot_become(config: &ConvertConfig, what: &str, format: Format) -> JobError {
+    JobError::unusable(&config.input, format!("{what} cannot become .{}", format.extension()))
+}
+
 /// Says once what of a file's look does not fit into the file that is written.
-fn warn_left_out(input: &str, asset: &GltfAsset, watch: &dyn Watch) {
-    let left_out = asset.surface.iter().flat_map(|surface| &surface.left_out);
+fn warn_left_out(input: &str, model: &Model, watch: &dyn Watch) {
+    let left_out = model.surface.iter().flat_map(|surface| &surface.left_out);
     let left_out: Vec<&str> = left_out.map(String::as_str).collect();
     if !left_out.is_empty() {
         let message = format!("{input}: left out: {}", left_out.join(", "));
@@ -278,32 +348,31 @@ fn warn_left_out(input: &str, asset: &GltfAsset, watch: &dyn Watch) {
 
 fn bake_clip(
     config: &ConvertConfig,
-    content: &Content,
+    input: &Input,
     clip: &str,
     watch: &dyn Watch,
 ) -> Result<Written, JobError> {
-    let name = crate::rigs::stem(Path::new(&config.input));
-    match content {
-        Content::Rig(rig) => {
-            let (rate, frames) = to_glb::evaluate_clip(rig.as_ref(), clip, config.rate, watch)?;
-            let colours = linear_colours(rig.as_ref());
-            let baked = to_glb::Baked { name: &name, mesh: rig.mesh(), colours, surface: None, clip, rate };
+    let name = inputs::stem(Path::new(&config.input));
+    match input {
+        Input::Rig(rig) => {
+            let clip = clips::resolve(rig.as_ref(), clip, watch)?;
+            let (rate, frames) = to_glb::evaluate_clip(rig.as_ref(), &clip, config.rate, watch)?;
+            let (mesh, colours) = (rig.mesh(), linear_colours(rig.as_ref()));
+            let baked = to_glb::Baked { name: &name, mesh, colours, surface: None, clip: &clip.name, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }
-        Content::Asset(asset) => {
-            let names = || asset.clips.iter().map(|clip| clip.name.as_str());
-            let found =
-                asset.find_clip(clip).ok_or_else(|| JobError::unknown_clip(&config.input, clip, names()))?;
+        Input::Scene(Scene::Model(model)) if !model.clips.is_empty() => {
+            let found = one_of(&model.clips, Some(clip), &config.input)?;
             let rate = config.rate.unwrap_or(found.rate);
             let count = found.frame_count(rate).map_err(|error| JobError::setting("rate", error))?;
             let time = |frame: usize| frame as f64 / f64::from(rate);
             let frames: Vec<Vec<Vec3>> =
-                (0..count).map(|frame| asset.evaluate_at(found, time(frame))).collect();
-            let colours = asset.colours.clone();
-            warn_left_out(&config.input, asset, watch);
+                (0..count).map(|frame| model.evaluate_at(found, time(frame))).collect();
+            let colours = model.colours.clone();
+            warn_left_out(&config.input, model, watch);
             // The base of a baked clip is another shape: its normals are its own.
-            let surface = asset.surface.as_ref().map(Surface::for_another_shape);
-            let baked = to_glb::Baked { name: &name, mesh: &asset.mesh, colours, surface, clip, rate };
+            let surface = model.surface.as_ref().map(Surface::for_another_shape);
+            let baked = to_glb::Baked { name: &name, mesh: &model.mesh, colours, surface, clip, rate };
             to_glb::baked(&baked, &frames, config.tolerance_mm, watch)
         }
         other => Err(JobError::unusable(&config.input, format!("{} has no clips to bake", other.describe()))),
@@ -321,39 +390,31 @@ fn mesh_obj(config: &ConvertConfig, mesh: &Mesh) -> Written {
 }
 
 /// The clip that `--clip` names, or the only one, frame by frame.
-fn one_clip(config: &ConvertConfig, asset: &GltfAsset) -> Result<JointClip, JobError> {
-    let clips = &asset.clips[..];
-    let names = || clips.iter().map(|clip| clip.name.as_str());
-    let clip = match (&config.clip, clips) {
-        (Some(name), _) => clips
-            .iter()
-            .find(|clip| clip.name == *name)
-            .ok_or_else(|| JobError::unknown_clip(&config.input, name, names()))?,
-        (None, [only]) => only,
-        (None, []) => return Err(JobError::unusable(&config.input, "has no clip")),
-        (None, _) => {
-            let known = names().collect::<Vec<_>>().join(", ");
+fn one_clip(config: &ConvertConfig, model: &Model) -> Result<JointClip, JobError> {
+    let clip = match (&config.clip, &model.clips[..]) {
+        (None, [_, _, ..]) => {
+            let known = model.clips.iter().map(|clip| clip.name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(JobError::unusable(
                 &config.input,
                 format!("has several clips, choose one with --clip: {known}"),
             ));
         }
+        (name, clips) => one_of(clips, name.as_deref(), &config.input)?,
     };
-    asset.frames(clip, config.rate).map_err(|error| JobError::setting("rate", error))
+    model.frames(clip, config.rate).map_err(|error| JobError::setting("rate", error))
 }
 
-/// The same for a rig's own clips.
-fn sampled_clip(config: &ConvertConfig, rig: &dyn Rig) -> Result<understudy_core::SampledClip, JobError> {
-    let names = || rig.clips().iter().map(|clip| clip.name.as_str());
-    let clip = match &config.clip {
-        Some(name) => {
-            rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.input, name, names()))?
-        }
-        None => {
-            let known = names().collect::<Vec<_>>().join(", ");
-            return Err(JobError::unusable(&config.input, format!("choose a clip with --clip: {known}")));
-        }
+/// The same for what a rig plays.
+fn sampled_clip(
+    config: &ConvertConfig,
+    rig: &dyn Rig,
+    watch: &dyn Watch,
+) -> Result<understudy_core::SampledClip, JobError> {
+    let Some(name) = &config.clip else {
+        let known = rig.clips().iter().map(|clip| clip.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(JobError::unusable(&config.input, format!("choose a clip with --clip: {known}")));
     };
+    let clip = clips::resolve(rig, name, watch)?;
     let rate = config.rate.unwrap_or_else(|| clip.own_rate());
     clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))
 }

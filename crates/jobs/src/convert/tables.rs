@@ -5,9 +5,9 @@ use crate::JobError;
 use understudy_core::{
     BlendshapeRig, Corrective, GlobalPose, JointClip, Mesh, Shape, Skeleton, SparseDeltas, Vec3, arkit,
 };
+use understudy_io::Model;
 use understudy_io::bvh::Bvh;
 use understudy_io::dataset::DatasetReader;
-use understudy_io::gltf::GltfAsset;
 use understudy_io::live_link::{LiveLinkTake, ROTATIONS, WeightTable};
 use understudy_io::npz::NpzWriter;
 
@@ -30,22 +30,23 @@ pub(super) fn shapes_npz(mesh: &Mesh, shapes: &BlendshapeRig, input: &str) -> Re
     Ok(Written::new(bytes, vec![line]))
 }
 
-/// The shapes of a glTF file with its bones at rest. Linear blend skinning is affine in the vertices, so
-/// offsets carried through it are again offsets.
-pub(super) fn asset_npz(asset: &GltfAsset, input: &str) -> Result<Written, JobError> {
-    let shapes = asset.shapes.as_ref().ok_or_else(|| JobError::unusable(input, "has no morph targets"))?;
+/// The shapes of a model with its bones at rest. Linear blend skinning is affine in the vertices, so offsets carried
+/// through it are again offsets.
+pub(super) fn model_npz(model: &Model, input: &str) -> Result<Written, JobError> {
+    let shapes = model.shapes.as_ref().ok_or_else(|| JobError::unusable(input, "has no morph targets"))?;
+    let Some((skeleton, skin)) = model.bound() else { return shapes_npz(&model.mesh, shapes, input) };
     let failed = |error: &dyn std::fmt::Display| JobError::unusable(input, error);
     let mut global = GlobalPose::default();
-    asset.skeleton.forward(&asset.skeleton.rest_pose(), &mut global).map_err(|error| failed(&error))?;
+    skeleton.forward(&skeleton.rest_pose(), &mut global).map_err(|error| failed(&error))?;
     let mut matrices = Vec::new();
-    asset.skeleton.skinning_matrices(&global, &mut matrices);
-    let mut rest = vec![Vec3::ZERO; asset.mesh.vertex_count()];
-    asset.skin.linear_blend(&matrices, asset.mesh.positions(), &mut rest);
+    skeleton.skinning_matrices(&global, &mut matrices);
+    let mut rest = vec![Vec3::ZERO; model.mesh.vertex_count()];
+    skin.linear_blend(&matrices, model.mesh.positions(), &mut rest);
     let carry = |deltas: &SparseDeltas| {
         let moved = deltas.vertices.iter().zip(&deltas.deltas).map(|(&vertex, delta)| {
             let vertex = vertex as usize;
             let influence = |(bone, weight): (usize, f32)| matrices[bone].transform_vector3(*delta) * weight;
-            asset.skin.row(vertex).map(influence).sum::<Vec3>()
+            skin.row(vertex).map(influence).sum::<Vec3>()
         });
         SparseDeltas { vertices: deltas.vertices.clone(), deltas: moved.collect() }
     };
@@ -56,12 +57,10 @@ pub(super) fn asset_npz(asset: &GltfAsset, input: &str) -> Result<Written, JobEr
         shapes.shapes().iter().map(shape).collect(),
         shapes.correctives().iter().map(corrective).collect(),
     );
-    let mesh = asset.mesh.with_positions(&rest).map_err(|error| failed(&error))?;
+    let mesh = model.mesh.with_positions(&rest).map_err(|error| failed(&error))?;
     let mut written = shapes_npz(&mesh, &carried.map_err(|error| failed(&error))?, input)?;
-    if asset.skeleton.len() > 1 {
-        written
-            .contents
-            .push(format!("{} bones are left out: the format holds shapes only", asset.skeleton.len()));
+    if skeleton.len() > 1 {
+        written.contents.push(format!("{} bones are left out: the format holds shapes only", skeleton.len()));
     }
     Ok(written)
 }

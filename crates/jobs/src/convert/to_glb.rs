@@ -6,51 +6,53 @@ use super::exact::skin_and_shapes;
 use super::influences::Influences;
 use super::{BakeReport, Written};
 use crate::{Event, JobError, Watch};
-use rayon::prelude::*;
-use understudy_core::{BlendshapeRig, JointClip, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3};
-use understudy_io::gltf::{GltfAsset, GltfScene, SceneError, Surface, to_glb_bytes};
-use understudy_rigs::{Rig, RigPose};
+use understudy_core::{
+    BlendshapeRig, Clip, JointClip, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3,
+};
+use understudy_io::Model;
+use understudy_io::gltf::{GltfScene, SceneError, Surface, to_glb_bytes};
+use understudy_rigs::Rig;
 
-/// A mesh by itself.
-pub(super) fn mesh(name: &str, mesh: &Mesh) -> Result<Written, JobError> {
-    let bytes = to_glb_bytes(&GltfScene::new(name, mesh)).map_err(scene_error(name))?;
-    Ok(Written::new(bytes, vec![format!("a mesh of {} vertices", mesh.vertex_count())]))
-}
-
-/// A glTF file again, with everything that was read: keys as they are, or frames at another rate.
-pub(super) fn asset(
+/// A model again, with everything that was read: keys as they are, or frames at another rate.
+pub(super) fn model(
     name: &str,
-    asset: &GltfAsset,
+    model: &Model,
     rate: Option<f32>,
     influences: Option<usize>,
 ) -> Result<Written, JobError> {
     let sampled: Vec<JointClip>;
-    let frames = || asset.clips.iter().filter_map(|clip| asset.frames(clip, None).ok()).collect();
-    let kept = Influences::new(&asset.skeleton, &asset.skin, asset.mesh.positions(), influences, frames);
-    let mut scene = asset.scene(name);
-    if scene.skin.is_some() {
-        scene.skin = Some((&asset.skeleton, kept.weights()));
-    }
+    let frames = || model.clips.iter().filter_map(|clip| model.frames(clip, None).ok()).collect();
+    let kept = model
+        .bound()
+        .map(|(skeleton, skin)| Influences::new(skeleton, skin, model.mesh.positions(), influences, frames));
+    let mut scene = model.scene(name);
+    scene.skin = model.skeleton.as_ref().zip(kept.as_ref().map(Influences::weights));
     if let Some(rate) = rate {
-        let frames = asset.clips.iter().map(|clip| asset.frames(clip, Some(rate)));
+        let frames = model.clips.iter().map(|clip| model.frames(clip, Some(rate)));
         sampled = frames.collect::<Result<_, _>>().map_err(|error| JobError::setting("rate", error))?;
         scene = GltfScene { keyed_clips: &[], clips: &sampled, ..scene };
     }
     let bytes = to_glb_bytes(&scene).map_err(scene_error(name))?;
-    let shapes = asset.shapes.as_ref().map_or(0, |shapes| shapes.shapes().len());
-    let mut lines = contents(&asset.mesh, Some(asset.skeleton.len()), shapes, asset.clips.len());
+    let shapes = model.shapes.as_ref().map_or(0, |shapes| shapes.shapes().len());
+    let mut lines =
+        contents(&model.mesh, model.skeleton.as_ref().map(Skeleton::len), shapes, model.clips.len());
     if let Some([materials, textures, images]) =
-        asset.surface.as_ref().map(Surface::counts).filter(|[materials, ..]| *materials > 0)
+        model.surface.as_ref().map(Surface::counts).filter(|[materials, ..]| *materials > 0)
     {
         lines.push(format!("{materials} materials, {textures} textures and {images} images as they were"));
     }
-    lines.extend(kept.line());
+    lines.extend(kept.and_then(|kept| kept.line()));
     Ok(Written::new(bytes, lines))
 }
 
 /// A rig that is nothing but a skin and shapes; any other is refused with a hint at baking.
-pub(super) fn rig(rig: &dyn Rig, rate: Option<f32>, influences: Option<usize>) -> Result<Written, JobError> {
-    let parts = skin_and_shapes(rig, rate)?;
+pub(super) fn rig(
+    rig: &dyn Rig,
+    clips: &[Clip],
+    rate: Option<f32>,
+    influences: Option<usize>,
+) -> Result<Written, JobError> {
+    let parts = skin_and_shapes(rig, clips, rate)?;
     let kept = parts.skin.as_ref().map(|(skeleton, weights)| {
         Influences::new(skeleton, weights, rig.mesh().positions(), influences, || parts.clips.clone())
     });
@@ -165,27 +167,19 @@ fn baked_bytes(rig: &Baked<'_>, result: &Bake) -> Result<Vec<u8>, JobError> {
 /// Every frame of a rig's clip, evaluated in parallel, and the frames per second.
 pub(super) fn evaluate_clip(
     rig: &dyn Rig,
-    clip: &str,
+    clip: &Clip,
     rate: Option<f32>,
     watch: &dyn Watch,
 ) -> Result<(f32, Vec<Vec<Vec3>>), JobError> {
-    let found = rig.find_clip(clip).ok_or_else(|| {
-        JobError::unknown_clip(rig.name(), clip, rig.clips().iter().map(|c| c.name.as_str()))
-    })?;
-    let rate = rate.unwrap_or_else(|| found.own_rate());
-    let sampled = found.sample(rig.specs(), rate).map_err(|error| JobError::setting("frame rate", error))?;
+    let rate = rate.unwrap_or_else(|| clip.own_rate());
+    let sampled = clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("frame rate", error))?;
     if sampled.frames.len() > super::bake::MAX_FRAMES {
         let error = super::bake::BakeError::TooLong { frames: sampled.frames.len() };
-        return Err(JobError::setting(format!("clip '{clip}'"), error));
+        return Err(JobError::setting(format!("clip '{}'", clip.name), error));
     }
-    let what = format!("evaluating '{clip}'");
+    let what = format!("evaluating '{}'", clip.name);
     watch.event(Event::Started { what: &what, total: sampled.frames.len() as u64, unit: "frames" });
-    let evaluate = |pose: &mut RigPose, controls: &understudy_core::Controls| {
-        rig.evaluate(controls, pose).map_err(JobError::rig(rig.name()))?;
-        Ok(pose.vertices.clone())
-    };
-    let frames: Result<_, JobError> =
-        sampled.frames.par_iter().map_init(RigPose::default, evaluate).collect();
+    let frames = crate::clips::evaluate(rig, &sampled.frames);
     watch.event(Event::Finished);
     Ok((rate, frames?))
 }

@@ -1,12 +1,14 @@
 //! Animations of a mesh, wherever they come from: datasets, archives of frames, glTF clips, OBJ files.
 
 use super::DecomposeConfig;
-use crate::outputs::extension;
-use crate::rigs::{not_a_file, report, stem};
-use crate::{Event, JobError, Watch};
+use crate::clips::Played;
+use crate::inputs::{self, stem};
+use crate::{Event, JobError, Silent, Watch};
 use std::path::{Path, PathBuf};
 use understudy_core::{Mesh, Vec3};
 use understudy_io::dataset::DatasetReader;
+use understudy_io::mesh_sequence::MeshSequence;
+use understudy_io::{Format, Model, Scene};
 
 /// Frames a second where nothing says so.
 pub(super) const RATE: f32 = 30.0;
@@ -23,31 +25,38 @@ pub(super) struct Source {
     pub rate: Option<f32>,
 }
 
+/// What can be decomposed.
+const WANTED: &str = "a dataset, an .npz of frames, a .glb or .gltf animation, or .obj files";
+
 impl Source {
     pub(super) fn read(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Self, JobError> {
         let most = config.frames.unwrap_or(usize::MAX);
-        let animation = |path: &PathBuf| matches!(extension(path).as_str(), "glb" | "gltf");
-        if config.clip.is_some() && !(config.data.len() == 1 && animation(&config.data[0])) {
-            let problem = "is not used: only a .glb or .gltf file has clips to choose from";
-            return Err(JobError::setting("clip", problem));
+        let clip = config.clip.as_deref();
+        let [path] = &config.data[..] else { return Self::meshes(&config.data, clip, most, watch) };
+        if path.is_dir() && Format::of(path).is_none() {
+            return Self::meshes(&meshes_in(path)?, clip, most, watch);
         }
-        let [path] = &config.data[..] else { return Self::meshes(&config.data, most, watch) };
-        if path.join("dataset.toml").is_file() {
-            return Self::dataset(path, most, watch);
+        let scene = inputs::open(path, WANTED, watch)?;
+        if clip.is_some()
+            && scene.clips().is_empty()
+            && !matches!(&scene, Scene::Model(m) if m.skin.is_some())
+        {
+            return Err(no_clips());
         }
-        if path.is_dir() {
-            return Self::meshes(&meshes_in(path)?, most, watch);
-        }
-        match extension(path).as_str() {
-            "npz" => Self::archive(path, most, watch),
-            "glb" | "gltf" => Self::animation(path, config.clip.as_deref(), most, watch),
-            "obj" => Self::meshes(&config.data, most, watch),
-            _ => Err(not_a_file(path, "a dataset, an .npz, .glb or .gltf file, or .obj files")),
+        match scene {
+            Scene::Dataset(reader) => Self::dataset(path, &reader, most, watch),
+            Scene::Sequence(sequence) => Self::archive(path, *sequence, most),
+            Scene::Model(model) => Self::model(path, &model, clip, most, watch),
+            other => Err(inputs::wrong_kind(path, &other, WANTED)),
         }
     }
 
-    fn dataset(folder: &Path, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        let reader = DatasetReader::open(folder)?;
+    fn dataset(
+        folder: &Path,
+        reader: &DatasetReader,
+        most: usize,
+        watch: &dyn Watch,
+    ) -> Result<Self, JobError> {
         let header = reader.header();
         let what = format!("reading {}", folder.display());
         watch.event(Event::Started { what: &what, total: reader.chunk_count() as u64, unit: "chunks" });
@@ -76,64 +85,91 @@ impl Source {
         Ok(Self { name: stem(folder), mesh: reader.rest().mesh.clone(), frames, rate })
     }
 
-    fn archive(path: &Path, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        let mut file = understudy_io::mesh_sequence::read(path)?;
-        report(&file.conversion.to_string(), &[], path, watch);
+    fn archive(path: &Path, mut file: MeshSequence, most: usize) -> Result<Self, JobError> {
+        if let Some((frame, vertex)) = file.first_gap() {
+            return Err(JobError::unusable(path, format!("frame {frame}: vertex {vertex} is missing (NaN)")));
+        }
+        let mesh =
+            file.mesh.take().ok_or_else(|| JobError::unusable(path, "has no array 'faces' or 'polys'"))?;
         let (count, all) = (file.frames.len(), std::mem::take(&mut file.frames));
         let frames = thin(all, most);
         let rate = file.rate.map(|rate| rate * frames.len() as f32 / count as f32);
-        Ok(Self { name: stem(path), mesh: file.mesh, frames, rate })
+        Ok(Self { name: stem(path), mesh, frames, rate })
     }
 
-    fn animation(path: &Path, clip: Option<&str>, most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        let asset = understudy_io::gltf::read(path)?;
-        report(&asset.conversion.to_string(), &asset.warnings, path, watch);
-        let known = asset.clips.iter().map(|clip| clip.name.as_str());
-        let clip = match clip {
-            Some(name) => asset
-                .find_clip(name)
-                .ok_or_else(|| JobError::unknown_clip(&path.to_string_lossy(), name, known))?,
-            None => asset.clips.first().ok_or_else(|| JobError::unusable(path, "has no animation"))?,
-        };
-        let count = clip.own_frames();
-        let frames: Vec<Vec<Vec3>> = spread(count, most).map(|frame| asset.evaluate(clip, frame)).collect();
-        let rate = clip.rate * frames.len() as f32 / count as f32;
-        let rest = asset.rest_vertices();
-        let mesh = asset.mesh.with_positions(&rest).map_err(|error| JobError::unusable(path, error))?;
-        Ok(Self { name: clip.name.clone(), mesh, frames, rate: Some(rate) })
+    /// A clip of a model; a mesh that nothing moves is one frame.
+    fn model(
+        path: &Path,
+        model: &Model,
+        clip: Option<&str>,
+        most: usize,
+        watch: &dyn Watch,
+    ) -> Result<Self, JobError> {
+        let rest = model.rest_vertices();
+        let mesh = model.mesh.with_positions(&rest).map_err(|error| JobError::unusable(path, error))?;
+        if model.skin.is_none() && model.clips.is_empty() {
+            return Ok(Self { name: stem(path), mesh, frames: vec![rest], rate: None });
+        }
+        let played = Played::new(model, path, clip, watch)?;
+        let played = played.ok_or_else(|| JobError::unusable(path, "has no animation"))?;
+        let frames = spread(played.len(), most).map(|frame| played.frame(frame));
+        let frames: Vec<Vec<Vec3>> = frames.collect::<Result<_, _>>()?;
+        let rate = played.rate() * frames.len() as f32 / played.len() as f32;
+        Ok(Self { name: played.name().into(), mesh, frames, rate: Some(rate) })
     }
 
-    /// OBJ files in the order given; the first is the rest pose too.
-    fn meshes(paths: &[PathBuf], most: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        let mut mesh: Option<Mesh> = None;
+    /// Meshes in the order given; the first is the rest pose too.
+    fn meshes(
+        paths: &[PathBuf],
+        clip: Option<&str>,
+        most: usize,
+        watch: &dyn Watch,
+    ) -> Result<Self, JobError> {
+        if clip.is_some() {
+            return Err(no_clips());
+        }
+        const ONE_OF_SEVERAL: &str = "an .obj file, where several are given,";
+        let mut first: Option<Mesh> = None;
         let mut frames = Vec::new();
         for index in spread(paths.len(), most) {
             let path = &paths[index];
-            if extension(path) != "obj" {
-                return Err(not_a_file(path, "an .obj file, where several are given"));
+            let scene = match &first {
+                None => inputs::open(path, ONE_OF_SEVERAL, watch)?,
+                // What was converted is said once.
+                Some(_) => inputs::open(path, ONE_OF_SEVERAL, &Silent)?,
+            };
+            let mesh = match scene {
+                Scene::Model(model) if model.skin.is_none() && model.shapes.is_none() => model.mesh,
+                other => return Err(inputs::wrong_kind(path, &other, ONE_OF_SEVERAL)),
+            };
+            frames.push(mesh.positions().to_vec());
+            match &first {
+                None => first = Some(mesh),
+                Some(first) if mesh.topology_hash() != first.topology_hash() => {
+                    let whose = format!("that of {}", paths[0].display());
+                    let want = (first.vertex_count(), first.topology_hash());
+                    return Err(JobError::other_topology(path, &mesh, &whose, want));
+                }
+                Some(_) => {}
             }
-            let file = understudy_io::obj::read(path)?;
-            if mesh.is_none() {
-                report(&file.conversion.to_string(), &file.warnings, path, watch);
-            }
-            let first = mesh.get_or_insert_with(|| file.mesh.clone());
-            if file.mesh.topology_hash() != first.topology_hash() {
-                let whose = format!("that of {}", paths[0].display());
-                let want = (first.vertex_count(), first.topology_hash());
-                return Err(JobError::other_topology(path, &file.mesh, &whose, want));
-            }
-            frames.push(file.mesh.positions().to_vec());
         }
-        let mesh = mesh.ok_or_else(|| JobError::setting("data", "no animation is named"))?;
+        let mesh = first.ok_or_else(|| JobError::setting("data", "no animation is named"))?;
         Ok(Self { name: stem(&paths[0]), mesh, frames, rate: None })
     }
+}
+
+fn no_clips() -> JobError {
+    JobError::setting("clip", "is not used: only a model has clips to choose from")
 }
 
 /// The OBJ files of a folder by name.
 fn meshes_in(folder: &Path) -> Result<Vec<PathBuf>, JobError> {
     let entries = std::fs::read_dir(folder).map_err(|error| JobError::unusable(folder, error))?;
-    let mut paths: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| extension(path) == "obj").collect();
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| Format::of(path) == Some(Format::Obj))
+        .collect();
     if paths.is_empty() {
         return Err(JobError::unusable(folder, "is neither a dataset nor a folder of .obj files"));
     }

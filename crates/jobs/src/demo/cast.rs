@@ -73,7 +73,7 @@ fn clip_shots(rig: &dyn Rig, clip: &Clip) -> Result<Vec<Shot>, JobError> {
         rig.evaluate(&controls, &mut pose).map_err(JobError::rig(rig.name()))?;
         Ok(Shot { vertices: pose.vertices.clone(), caption })
     };
-    clip_moments(rig, &clip.name, None, Some(FRAMES))?.into_iter().map(shoot).collect()
+    clip_moments(rig, clip, None, Some(FRAMES))?.into_iter().map(shoot).collect()
 }
 
 /// Mean distance from rest at every fifth frame, and some of the single distances.

@@ -6,8 +6,7 @@ mod twin;
 pub use facts::{ArrayFacts, ClipFacts, ControlFacts, MeshFacts, SegmentFacts, ShapeFacts, SkeletonFacts};
 pub use twin::{NetworkFacts, TwinFacts};
 
-use crate::convert::Content;
-use crate::outputs::extension;
+use crate::inputs;
 use crate::rigs::{self, Names};
 use crate::twin::export::{BONES_KEY, CONTROLS_KEY};
 use crate::watch::Remember;
@@ -19,6 +18,7 @@ use understudy_core::ControlSpec;
 use understudy_io::dataset::{DatasetError, DatasetReader, parse_manifest};
 use understudy_io::npz::NpzReader;
 use understudy_io::onnx::description;
+use understudy_io::{Format, Scene};
 use understudy_rigs::Rig;
 
 /// What to look at.
@@ -36,7 +36,7 @@ pub struct InfoConfig {
 pub struct InfoReport {
     /// What was looked at.
     pub input: String,
-    /// `rig`, `mesh`, `motion`, `weights`, `dataset`, `twin`, `onnx` or `archive`.
+    /// `rig`, `mesh`, `frames`, `motion`, `weights`, `dataset`, `twin`, `onnx` or `archive`.
     pub kind: &'static str,
     /// The mesh.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,44 +127,29 @@ pub fn info(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobErr
 
 fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> {
     let path = Path::new(&config.input);
-    if config.verify && !path.is_dir() && extension(path) != "twin" {
+    let format = Format::of(path);
+    if config.verify && !path.is_dir() && format != Some(Format::Twin) {
         return Err(JobError::setting(
             "verify",
             "is not used: only a dataset or a twin has hashes to compare",
         ));
     }
     if Names::contains(&config.input) {
-        return open_rig(&config.input, watch);
+        return Ok(rig(rigs::open(&config.input, watch)?.rig.as_ref()));
     }
-    if path.is_dir() {
-        return dataset(path, config.verify, watch);
-    }
-    match extension(path).as_str() {
-        "glb" | "gltf" => open_rig(&config.input, watch),
-        "npz" => {
-            let reader = NpzReader::read(path)?;
-            let is_rig = reader.contains("neutral") && reader.contains("deltas");
-            if is_rig { open_rig(&config.input, watch) } else { Ok(archive(&reader)) }
+    match format {
+        Some(Format::Twin) => twin::look(path),
+        Some(Format::Onnx) => onnx(path),
+        _ if path.is_dir() => dataset(path, config.verify, watch),
+        _ => {
+            let wanted = format!("{}, .twin, .onnx or a dataset folder", Format::readable());
+            scene(path, inputs::open(path, &wanted, watch)?)
         }
-        "obj" => {
-            let file = understudy_io::obj::read(path)?;
-            rigs::report(&file.conversion.to_string(), &file.warnings, path, watch);
-            Ok(InfoReport { kind: "mesh", mesh: Some(MeshFacts::new(&file.mesh)), ..InfoReport::default() })
-        }
-        "twin" => twin::look(path),
-        "onnx" => onnx(path),
-        "bvh" | "csv" => Ok(table(&Content::read(&config.input, watch)?)),
-        _ => Err(rigs::not_a_file(
-            path,
-            ".obj, .glb, .gltf, .npz, .bvh, .csv, .twin, .onnx or a dataset folder",
-        )),
     }
 }
 
-fn open_rig(input: &str, watch: &dyn Watch) -> Result<InfoReport, JobError> {
-    let opened = rigs::open(input, watch)?;
-    let rig: &dyn Rig = opened.rig.as_ref();
-    Ok(InfoReport {
+fn rig(rig: &dyn Rig) -> InfoReport {
+    InfoReport {
         kind: "rig",
         mesh: Some(MeshFacts::new(rig.mesh())),
         skeleton: rig.skeleton().map(|skeleton| SkeletonFacts::new(skeleton, rig.skin_weights())),
@@ -172,11 +157,11 @@ fn open_rig(input: &str, watch: &dyn Watch) -> Result<InfoReport, JobError> {
         controls: ControlFacts::all(rig),
         clips: rig.clips().iter().map(ClipFacts::keyed).collect(),
         ..InfoReport::default()
-    })
+    }
 }
 
-/// Motion and weight files.
-fn table(content: &Content) -> InfoReport {
+/// Whatever a file holds.
+fn scene(path: &Path, scene: Scene) -> Result<InfoReport, JobError> {
     let clip = |frames: usize, rate: Option<f32>| ClipFacts {
         name: "take".into(),
         seconds: rate.map_or(0.0, |rate| frames.saturating_sub(1) as f32 / rate),
@@ -184,27 +169,42 @@ fn table(content: &Content) -> InfoReport {
         rate,
         curves: None,
     };
-    match content {
-        Content::Motion(motion) => InfoReport {
+    let mesh = scene.mesh().map(MeshFacts::new);
+    Ok(match scene {
+        Scene::Model(model) if model.skin.is_none() && model.shapes.is_none() => {
+            InfoReport { kind: "mesh", mesh, ..InfoReport::default() }
+        }
+        Scene::Model(model) => {
+            let built = rigs::model_rig(&inputs::stem(path), &model);
+            rig(&built.map_err(|error| JobError::unusable(path, error))?)
+        }
+        Scene::Motion(motion) => InfoReport {
             kind: "motion",
             skeleton: Some(SkeletonFacts::new(&motion.skeleton, None)),
             clips: vec![ClipFacts::sampled(&motion.clip)],
             ..InfoReport::default()
         },
-        Content::Take(take) => InfoReport {
+        Scene::Take(take) => InfoReport {
             kind: "weights",
-            columns: take.names.clone(),
             clips: vec![clip(take.frames.len(), Some(take.rate))],
+            columns: take.names,
             ..InfoReport::default()
         },
-        Content::Weights(table) => InfoReport {
+        Scene::Weights(table) => InfoReport {
             kind: "weights",
-            columns: table.names.clone(),
             clips: vec![clip(table.frames.len(), table.rate)],
+            columns: table.names,
             ..InfoReport::default()
         },
-        _ => unreachable!("only motion and weight files come here"),
-    }
+        Scene::Sequence(sequence) => InfoReport {
+            kind: "frames",
+            mesh,
+            clips: vec![clip(sequence.frames.len(), sequence.rate)],
+            ..InfoReport::default()
+        },
+        Scene::Archive(reader) => archive(&reader),
+        Scene::Dataset(_) => return dataset(path, false, &crate::Silent),
+    })
 }
 
 fn onnx(path: &Path) -> Result<InfoReport, JobError> {

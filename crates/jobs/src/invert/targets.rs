@@ -1,13 +1,12 @@
 //! Reads the meshes that a rig shall match: archives of frames, OBJ files, glTF animations.
 
 use super::InvertConfig;
-use crate::outputs::extension;
-use crate::rigs::{not_a_file, report};
-use crate::{JobError, Watch};
+use crate::clips::Played;
+use crate::{JobError, Watch, inputs};
 use std::path::{Path, PathBuf};
 use understudy_core::Vec3;
 use understudy_io::npz::NpzReader;
-use understudy_io::{Dim, ParseError, ReadError};
+use understudy_io::{Dim, ReadError, Scene};
 
 /// All frames, and which file each came from.
 pub(super) struct Targets {
@@ -22,24 +21,32 @@ pub(super) struct Targets {
 impl Targets {
     /// Reads all files; every one must have the rig's number of vertices.
     pub(super) fn read(config: &InvertConfig, vertices: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        let animated = |path: &PathBuf| matches!(extension(path).as_str(), "glb" | "gltf");
-        if config.clip.is_some() && !config.targets.iter().any(animated) {
-            let problem = "is not used: only .glb and .gltf targets have clips to choose from";
-            return Err(JobError::setting("clip", problem));
-        }
+        const WANTED: &str = "an .npz of frames, an .obj, .glb or .gltf file";
         let mut targets = Self { frames: Vec::new(), rate: None, sources: Vec::new() };
+        let mut clip_used = false;
         for path in &config.targets {
             targets.sources.push((targets.frames.len(), path.clone()));
             let before = targets.frames.len();
-            match extension(path).as_str() {
-                "npz" => targets.add_archive(path, vertices, watch)?,
-                "obj" => {
-                    let file = understudy_io::obj::read(path)?;
-                    report(&file.conversion.to_string(), &file.warnings, path, watch);
-                    targets.frames.push(file.mesh.positions().to_vec());
+            match inputs::open(path, WANTED, watch)? {
+                Scene::Sequence(sequence) => {
+                    targets.rate = sequence.rate.or(targets.rate);
+                    targets.frames.extend(sequence.frames);
                 }
-                "glb" | "gltf" => targets.add_animation(path, config.clip.as_deref(), watch)?,
-                _ => return Err(not_a_file(path, "an .npz, .obj, .glb or .gltf file")),
+                Scene::Model(model) => {
+                    let moves = model.skin.is_some() || !model.clips.is_empty();
+                    clip_used |= moves;
+                    let clip = config.clip.as_deref().filter(|_| moves);
+                    match Played::new(&model, path, clip, watch)? {
+                        Some(played) => {
+                            targets.rate = Some(played.rate());
+                            for frame in 0..played.len() {
+                                targets.frames.push(played.frame(frame)?);
+                            }
+                        }
+                        None => targets.frames.push(model.rest_vertices()),
+                    }
+                }
+                other => return Err(inputs::wrong_kind(path, &other, WANTED)),
             }
             if let Some(frame) = targets.frames[before..].iter().find(|frame| frame.len() != vertices) {
                 let problem =
@@ -47,60 +54,14 @@ impl Targets {
                 return Err(JobError::unusable(path, problem));
             }
         }
+        if config.clip.is_some() && !clip_used {
+            let problem = "is not used: no target has clips to choose from";
+            return Err(JobError::setting("clip", problem));
+        }
         if targets.frames.is_empty() {
             return Err(JobError::setting("targets", "the files hold no frame"));
         }
         Ok(targets)
-    }
-
-    fn add_archive(&mut self, path: &Path, vertices: usize, watch: &dyn Watch) -> Result<(), JobError> {
-        let npz = NpzReader::read(path)?;
-        let content = |error: ParseError| ReadError::content(path)(error);
-        let one = npz.shape("vertices").is_some_and(|shape| shape.len() == 2);
-        let frame = [Dim::Exactly(vertices), Dim::Exactly(3)];
-        let want: Vec<Dim> = if one { frame.to_vec() } else { [&[Dim::Any("frames")], &frame[..]].concat() };
-        let array = npz.f32_with_gaps("vertices", &want).map_err(content)?;
-        let unit =
-            if npz.contains("unit_cm") { npz.f32("unit_cm", &[]).map_err(content)?.data[0] } else { 1.0 };
-        if !(unit.is_finite() && unit > 0.0) {
-            return Err(JobError::unusable(path, format!("array 'unit_cm': {unit} is not a unit of length")));
-        }
-        if npz.contains("rate") {
-            self.rate = Some(npz.f32("rate", &[]).map_err(content)?.data[0]).filter(|rate| *rate > 0.0);
-        }
-        let said = if npz.contains("unit_cm") {
-            "the file says so"
-        } else {
-            "the file names no unit: centimetres assumed"
-        };
-        report(&format!("1 unit is {unit} cm ({said})"), &[], path, watch);
-        for frame in array.data.chunks_exact(3 * vertices.max(1)) {
-            self.frames.push(frame.chunks_exact(3).map(|v| Vec3::new(v[0], v[1], v[2]) * unit).collect());
-        }
-        Ok(())
-    }
-
-    fn add_animation(&mut self, path: &Path, clip: Option<&str>, watch: &dyn Watch) -> Result<(), JobError> {
-        let asset = understudy_io::gltf::read(path)?;
-        report(&asset.conversion.to_string(), &asset.warnings, path, watch);
-        let clip = match clip {
-            Some(name) => Some(asset.find_clip(name).ok_or_else(|| {
-                JobError::unknown_clip(
-                    &path.to_string_lossy(),
-                    name,
-                    asset.clips.iter().map(|c| c.name.as_str()),
-                )
-            })?),
-            None => asset.clips.first(),
-        };
-        match clip {
-            Some(clip) => {
-                self.rate = Some(clip.rate);
-                self.frames.extend((0..clip.own_frames()).map(|frame| asset.evaluate(clip, frame)));
-            }
-            None => self.frames.push(asset.rest_vertices()),
-        }
-        Ok(())
     }
 
     /// The file of a frame, and the frame's place in it where it holds several.

@@ -1,7 +1,8 @@
 //! The real characters: rigs built on meshes that people made and gave away. Their files are not part of
 //! the project; they are looked for in a few places.
 
-use super::{OpenRig, Origin, report};
+use super::{OpenRig, Origin};
+use crate::inputs::report;
 use crate::{JobError, Watch};
 use std::path::{Path, PathBuf};
 use understudy_characters::film::{self, FaceHints};
@@ -55,11 +56,11 @@ pub(crate) fn open_real(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobErr
 fn open_file(name: &str, path: PathBuf, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     let rig = if name == "human" {
         let real = understudy_io::real::human(&path)?;
-        report(&real.conversion.to_string(), &[], &path, watch);
+        report(Some(&real.conversion), &[], &path, watch);
         film::body(name, real.mesh, real.skeleton, real.weights, Some(real.shapes))
     } else {
         let real = understudy_io::real::ict(&path)?;
-        report(&real.conversion.to_string(), &[], &path, watch);
+        report(Some(&real.conversion), &[], &path, watch);
         film::face(name, real.mesh, real.shapes, &FaceHints::ict(real.landmarks))
     };
     let rig = Box::new(rig.map_err(|error| JobError::unusable(&path, error))?);

@@ -1,21 +1,23 @@
 //! Finds the rig that a user names: an embedded character, a real one whose data is present, or a file.
 //! Start at [`open`].
 
-mod asset_rig;
 mod data;
+mod model_rig;
 mod recorded;
-mod shape_rig;
 
-pub use asset_rig::asset_rig;
 pub use data::{data_folder, open_real_in};
+pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;
-pub use shape_rig::shape_rig;
 
-use crate::outputs::extension;
+use crate::inputs;
 use crate::{Event, JobError, Watch};
 use std::path::{Path, PathBuf};
-use understudy_io::gltf::GltfAsset;
+use understudy_io::Scene;
 use understudy_rigs::Rig;
+
+/// What a rig can be read from.
+const RIG_FILES: &str =
+    "a .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,10 +26,8 @@ pub enum Origin {
     Embedded,
     /// Built on a mesh from the data folder.
     Data(PathBuf),
-    /// A glTF file; its parts, for those who need more than a rig.
-    Gltf(PathBuf, Box<GltfAsset>),
-    /// A blendshape archive.
-    Shapes(PathBuf),
+    /// A file.
+    File(PathBuf),
 }
 
 /// A rig with its origin.
@@ -81,20 +81,13 @@ pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
         _ => {}
     }
     let path = Path::new(name);
-    match extension(path).as_str() {
-        "glb" | "gltf" => {
-            let asset = understudy_io::gltf::read(path)?;
-            report(&asset.conversion.to_string(), &asset.warnings, path, watch);
-            let rig = asset_rig(&stem(path), &asset).map_err(|error| JobError::unusable(path, error))?;
-            Ok(OpenRig { rig: Box::new(rig), origin: Origin::Gltf(path.into(), Box::new(asset)) })
+    match inputs::open(path, RIG_FILES, watch)? {
+        Scene::Model(model) => {
+            let rig = model_rig(&inputs::stem(path), &model);
+            let rig = Box::new(rig.map_err(|error| JobError::unusable(path, error))?);
+            Ok(OpenRig { rig, origin: Origin::File(path.into()) })
         }
-        "npz" => {
-            let file = understudy_io::blendshape_npz::read(path, None)?;
-            report(&file.conversion.to_string(), &[], path, watch);
-            let rig = shape_rig(&stem(path), file).map_err(|error| JobError::unusable(path, error))?;
-            Ok(OpenRig { rig: Box::new(rig), origin: Origin::Shapes(path.into()) })
-        }
-        _ => Err(not_a_file(path, ".glb, .gltf or .npz")),
+        other => Err(inputs::wrong_kind(path, &other, RIG_FILES)),
     }
 }
 
@@ -105,36 +98,4 @@ pub(crate) fn source_file(name: &str) -> PathBuf {
         return data::real_file(name).unwrap_or_default();
     }
     if Names::contains(name) { PathBuf::new() } else { name.into() }
-}
-
-/// Why something is neither a rig nor a file of a wanted kind.
-pub(crate) fn not_a_file(path: &Path, wanted: &str) -> JobError {
-    if path.exists() {
-        return JobError::unusable(path, format!("cannot be used here; {wanted} is wanted"));
-    }
-    let known = [Names::EMBEDDED, Names::REAL].concat();
-    let mut problem = format!("there is no such file, and no character of that name ({})", known.join(", "));
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let files: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if let Some(close) =
-        crate::names::closest(&name, known.into_iter().chain(files.iter().map(String::as_str)))
-    {
-        problem += &format!("; did you mean '{close}'?");
-    }
-    JobError::unusable(path, problem)
-}
-
-/// Says what a reader converted, skipped or mended.
-pub(crate) fn report(conversion: &str, warnings: &[String], path: &Path, watch: &dyn Watch) {
-    watch.event(Event::Note { message: &format!("{}: {conversion}", path.display()) });
-    for warning in warnings {
-        watch.event(Event::Warning { message: &format!("{}: {warning}", path.display()) });
-    }
-}
-
-/// A file's name without folder and extension.
-pub(crate) fn stem(path: &Path) -> String {
-    path.file_stem().map_or_else(|| "rig".into(), |stem| stem.to_string_lossy().into_owned())
 }

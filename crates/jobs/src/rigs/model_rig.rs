@@ -1,12 +1,12 @@
-//! A glTF file as a rig: its morph targets and its animated bones become controls, its animations become
-//! clips of those controls. Start at [`asset_rig`].
+//! A model from a file as a rig: its shapes and its animated bones become controls, its animations become clips of
+//! those controls. Start at [`model_rig`].
 
 use std::sync::Arc;
 use understudy_core::control_map::{joint_channels, turn_between};
 use understudy_core::{
-    Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, Motion, Skeleton, Vec3,
+    Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, Motion, Skeleton, SkinWeights, Vec3,
 };
-use understudy_io::gltf::GltfAsset;
+use understudy_io::Model;
 use understudy_rigs::deformers::{Blendshapes, RigSize, Skinning};
 use understudy_rigs::{RigError, StackParts, StackRig};
 
@@ -28,27 +28,30 @@ const FULL_TURN_GAP: f32 = 30.0;
 /// by more than rounding, with the range that `angle_range` and `shown_range` find; in a file without
 /// animation every joint of a skin gets its three rotations. A shape's range is 0 to 1, wider where a clip
 /// goes further.
-pub fn asset_rig(name: &str, asset: &GltfAsset) -> Result<StackRig, RigError> {
-    let skeleton = &asset.skeleton;
-    let rest = Arc::new(skeleton.rest_pose());
-    let mut specs = if asset.clips.is_empty() { free_joints(asset) } else { shown_joints(asset, &rest) };
-    let shapes = asset.shapes.iter().flat_map(|shapes| shapes.shapes());
-    let mut ranges: Vec<(f32, f32)> = asset.rest_weights.iter().map(|w| (w.min(0.0), w.max(1.0))).collect();
-    for clip in &asset.clips {
+pub fn model_rig(name: &str, model: &Model) -> Result<StackRig, RigError> {
+    let rest = Arc::new(model.rest_pose());
+    let mut specs = match model.bound() {
+        None => Vec::new(),
+        Some((skeleton, _)) if model.clips.is_empty() => free_joints(model, skeleton),
+        Some((skeleton, skin)) => shown_joints(model, skeleton, skin, &rest),
+    };
+    let shapes = model.shapes.iter().flat_map(|shapes| shapes.shapes());
+    let mut ranges: Vec<(f32, f32)> = model.rest_weights.iter().map(|w| (w.min(0.0), w.max(1.0))).collect();
+    for clip in &model.clips {
         for time in moments(clip) {
-            for ((low, high), weight) in ranges.iter_mut().zip(clip.weights_at(time, &asset.rest_weights)) {
+            for ((low, high), weight) in ranges.iter_mut().zip(clip.weights_at(time, &model.rest_weights)) {
                 (*low, *high) = (low.min(weight), high.max(weight));
             }
         }
     }
-    for ((shape, (low, high)), default) in shapes.zip(ranges).zip(&asset.rest_weights) {
+    for ((shape, (low, high)), default) in shapes.zip(ranges).zip(&model.rest_weights) {
         specs.push(ControlSpec::number(&shape.name, low, high, *default));
     }
     let specs = ControlSpecs::new(specs)?;
 
-    let map = Arc::new(ControlMap::new(&specs, Some(skeleton), asset.shapes.as_ref()));
-    let rest_weights: Arc<[f32]> = asset.rest_weights.clone().into();
-    let clips = asset.clips.iter().map(|clip| Clip {
+    let map = Arc::new(ControlMap::new(&specs, model.skeleton.as_ref(), model.shapes.as_ref()));
+    let rest_weights: Arc<[f32]> = model.rest_weights.clone().into();
+    let clips = model.clips.iter().map(|clip| Clip {
         name: clip.name.clone(),
         duration: clip.duration() as f32,
         rate: Some(clip.rate),
@@ -62,20 +65,22 @@ pub fn asset_rig(name: &str, asset: &GltfAsset) -> Result<StackRig, RigError> {
     });
     let clips = clips.collect();
 
-    let size = RigSize::new(&asset.mesh, Some(skeleton), &specs);
+    let size = RigSize::new(&model.mesh, model.skeleton.as_ref(), &specs);
     let mut parts = StackParts {
-        skeleton: Some(skeleton.clone()),
-        weights: Some(asset.skin.clone()),
-        blendshapes: asset.shapes.clone(),
+        skeleton: model.skeleton.clone(),
+        weights: model.skin.clone(),
+        blendshapes: model.shapes.clone(),
         clips,
-        colours: asset.colours.iter().flatten().map(|colour| to_srgb(*colour)).collect(),
+        colours: model.colours.iter().flatten().map(|colour| to_srgb(*colour)).collect(),
         ..StackParts::default()
     };
-    if let Some(shapes) = &asset.shapes {
+    if let Some(shapes) = &model.shapes {
         parts.deformers.push(Box::new(Blendshapes::by_name(shapes.clone(), &specs, &size)?));
     }
-    parts.deformers.push(Box::new(Skinning::linear(asset.skin.clone(), &size)?));
-    StackRig::new(name, asset.mesh.clone(), specs, parts)
+    if let Some(skin) = &model.skin {
+        parts.deformers.push(Box::new(Skinning::linear(skin.clone(), &size)?));
+    }
+    StackRig::new(name, model.mesh.clone(), specs, parts)
 }
 
 /// Where ranges are measured: every frame and halfway between, because a turn between two keys may lean
@@ -91,18 +96,22 @@ fn control(skeleton: &Skeleton, bone: usize, channel: Channel, (low, high): (f32
 }
 
 /// The rotations of every joint of a skin.
-fn free_joints(asset: &GltfAsset) -> Vec<ControlSpec> {
+fn free_joints(model: &Model, skeleton: &Skeleton) -> Vec<ControlSpec> {
     let rotations = &Channel::ALL[..3];
     let joints =
-        asset.joints.iter().flat_map(|joint| rotations.iter().map(move |channel| (*joint, *channel)));
-    joints.map(|(j, channel)| control(&asset.skeleton, j, channel, (-FREE_ROTATION, FREE_ROTATION))).collect()
+        model.joints.iter().flat_map(|joint| rotations.iter().map(move |channel| (*joint, *channel)));
+    joints.map(|(j, channel)| control(skeleton, j, channel, (-FREE_ROTATION, FREE_ROTATION))).collect()
 }
 
 /// The channels that clips move.
-fn shown_joints(asset: &GltfAsset, rest: &JointPose) -> Vec<ControlSpec> {
-    let skeleton = &asset.skeleton;
+fn shown_joints(
+    model: &Model,
+    skeleton: &Skeleton,
+    skin: &SkinWeights,
+    rest: &JointPose,
+) -> Vec<ControlSpec> {
     let mut shown = vec![Shown::default(); skeleton.len()];
-    for clip in &asset.clips {
+    for clip in &model.clips {
         let mut moved: Vec<usize> = clip.bones.iter().map(|track| track.bone).collect();
         moved.sort_unstable();
         moved.dedup();
@@ -117,10 +126,10 @@ fn shown_joints(asset: &GltfAsset, rest: &JointPose) -> Vec<ControlSpec> {
             }
         }
     }
-    let (low, high) = asset.mesh.bounds();
+    let (low, high) = model.mesh.bounds();
     let noise = NOISE * low.distance(high);
-    let reach = reaches(asset);
-    let carries_most = |bone: usize| 2 * reach[bone].carried > asset.mesh.vertex_count();
+    let reach = reaches(&model.rest_vertices(), skeleton, skin);
+    let carries_most = |bone: usize| 2 * reach[bone].carried > model.mesh.vertex_count();
     let turning = |bone: &usize| carries_most(*bone) && shown[*bone].largest_turn > 1.0;
     let share = WHOLE_FIGURE_TURN / (0..skeleton.len()).filter(turning).count().max(1) as f32;
     let mut specs = Vec::new();
@@ -165,13 +174,12 @@ struct Reach {
     carried: usize,
 }
 
-fn reaches(asset: &GltfAsset) -> Vec<Reach> {
-    let (skeleton, vertices) = (&asset.skeleton, asset.rest_vertices());
+fn reaches(vertices: &[Vec3], skeleton: &Skeleton, skin: &SkinWeights) -> Vec<Reach> {
     let rest = skeleton.rest_global();
     let mut reaches = vec![Reach::default(); skeleton.len()];
     let mut last = vec![usize::MAX; skeleton.len()];
     for (vertex, position) in vertices.iter().enumerate() {
-        for (bone, weight) in asset.skin.row(vertex) {
+        for (bone, weight) in skin.row(vertex) {
             let mut above = Some(bone).filter(|_| weight > 0.0);
             // Another influence of the vertex may have gone up here already.
             while let Some(bone) = above.filter(|bone| last[*bone] != vertex) {
@@ -231,6 +239,9 @@ fn to_srgb(linear: Vec3) -> Vec3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_core::{BlendshapeRig, Controls, Corrective, Face, MeshParts, Shape, SparseDeltas};
+    use understudy_io::Conversion;
+    use understudy_rigs::{Rig, RigPose};
 
     #[test]
     fn ranges_are_arcs_and_not_unwrapped_curves() {
@@ -245,5 +256,29 @@ mod tests {
         // Where two axes meet, angles mean nothing by themselves.
         let anything: Vec<f32> = (0..11).map(|step| step as f32 * 30.0 - 150.0).collect();
         assert!(near(range(&anything, 92.0), (-101.2, 101.2)));
+    }
+
+    #[test]
+    fn shapes_and_correctives_move_the_mesh() {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let mesh = MeshParts {
+            positions: positions.clone(),
+            faces: vec![Face::triangle(0, 1, 2)],
+            ..MeshParts::default()
+        };
+        let deltas = |vertex: u32, delta: Vec3| SparseDeltas { vertices: vec![vertex], deltas: vec![delta] };
+        let shape = |name: &str, vertex| Shape { name: name.into(), deltas: deltas(vertex, Vec3::Z) };
+        let corrective = Corrective { shapes: vec![0, 1], deltas: deltas(2, Vec3::Z) };
+        let rig = BlendshapeRig::new(positions, vec![shape("a", 0), shape("b", 1)], vec![corrective]);
+        let model = Model {
+            shapes: Some(rig.expect("valid shapes")),
+            rest_weights: vec![0.0; 2],
+            ..Model::still(mesh.build().expect("a triangle"), Conversion::none("made in a test"))
+        };
+        let rig = model_rig("test", &model).expect("a good rig");
+        let mut pose = RigPose::default();
+        rig.evaluate(&Controls(vec![0.5, 0.25]), &mut pose).expect("finite");
+        let heights: Vec<f32> = pose.vertices.iter().map(|v| v.z).collect();
+        assert_eq!(heights, [0.5, 0.25, 0.125]);
     }
 }
