@@ -20,7 +20,8 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace (installs Node.js for the glTF validator where it is missing)
+  test    every test of the workspace (installs Node.js for the glTF validator where it is missing); `--all`: also
+          those that download tools (glTF files packed by gltf-transform)
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
@@ -37,7 +38,15 @@ fn main() -> Result<()> {
         Some("check") => check::run(),
         Some("test") => {
             ensure_node()?;
-            cargo(&[&["test", "--workspace"], &rest[..]].concat())
+            let all = rest.contains(&"--all");
+            let rest: Vec<&str> = rest.into_iter().filter(|word| *word != "--all").collect();
+            cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
+            match all {
+                true => {
+                    cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])
+                }
+                false => Ok(()),
+            }
         }
         Some("cross") => cross::run_all(&rest),
         Some("miri") => memory::run(&rest),

@@ -40,6 +40,7 @@ pub enum Command {
   understudy sample rook -o data/rook --poses 20000 --seed 7
   understudy sample mira -o data/mira --method noise --exclude talk --poses 5000
   understudy sample rook -o data/walk --clip walk --rate 60
+  understudy sample mira -o data/take --clip take.csv
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
@@ -47,6 +48,7 @@ A run that was interrupted goes on where it stopped when the same command is giv
     #[command(after_help = "Examples:
   understudy render mira -o smile.png --set mouthSmile_L=1 --set mouthSmile_R=1 --view three-quarter
   understudy render rook -o walk.png --clip walk --frames 8
+  understudy render mira -o take.png --clip take.csv --frames 8
   understudy render data/rook -o poses.png --frames 8
   understudy render model.glb -o views.png --view front --view side --view back")]
     Render(RenderArguments),
@@ -149,8 +151,9 @@ pub struct SampleArguments {
     /// How poses are found [default: gaussian; noise when clips are named together with --poses].
     #[arg(long, value_parser = by_name::<Method>(SAMPLE_METHODS))]
     pub method: Option<Method>,
-    /// Take poses from this clip only; can be given again. Without --poses: every frame of it.
-    #[arg(long = "clip", value_name = "NAME")]
+    /// Take poses from this clip only, of the rig or of a file (Live Link Face .csv, .bvh, .glb); can be given
+    /// again. Without --poses: every frame of it.
+    #[arg(long = "clip", value_name = "NAME|FILE")]
     pub clips: Vec<String>,
     /// Take no poses from this clip; can be given again.
     #[arg(long, value_name = "NAME")]
@@ -188,8 +191,9 @@ pub struct RenderArguments {
     /// Sets a control, within its range; can be given again.
     #[arg(long = "set", value_name = "CONTROL=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, f32)>,
-    /// A moment of this clip, or with --frames a sheet of it.
-    #[arg(long, value_name = "NAME")]
+    /// A moment of this clip, or with --frames a sheet of it: a clip of the rig, or a file that it shall play (Live
+    /// Link Face .csv, .bvh, .glb).
+    #[arg(long, value_name = "NAME|FILE")]
     pub clip: Option<String>,
     /// Which moment, seconds.
     #[arg(
@@ -223,11 +227,12 @@ pub struct ConvertArguments {
     /// The file to write; its extension says the format.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Write this clip as morph targets: the fewest, by PCA, that stay within the tolerance.
-    #[arg(long, value_name = "CLIP")]
+    /// Write this clip, or the motion of this file, as morph targets: the fewest, by PCA, that stay within the
+    /// tolerance.
+    #[arg(long, value_name = "CLIP|FILE")]
     pub bake: Option<String>,
-    /// Which clip, where the output holds only one.
-    #[arg(long, value_name = "NAME", conflicts_with = "bake")]
+    /// Which clip, where the output holds only one; or a file whose motion the input shall play.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "bake")]
     pub clip: Option<String>,
     /// Largest distance of any vertex in any frame of a baked clip, mm.
     #[arg(long, value_name = "MM", default_value_t = 0.1, requires = "bake", allow_negative_numbers = true)]

@@ -240,3 +240,75 @@ impl Scene {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::npz::NpzWriter;
+
+    const OBJ: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1 1 2\n";
+    const BVH: &str = "HIERARCHY\nROOT hip\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{\n\
+                       OFFSET 0 170 0\n}\n}\nMOTION\nFrames: 2\nFrame Time: 0.04\n0 0 0\n1 2 3\n";
+
+    #[test]
+    fn every_format_comes_through_one_door() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("writable");
+            path
+        };
+        let npz = |fill: &dyn Fn(&mut NpzWriter) -> &mut NpzWriter| {
+            let mut npz = NpzWriter::new();
+            fill(&mut npz);
+            npz.finish().expect("valid arrays")
+        };
+        let mesh = obj::parse(OBJ.as_bytes()).expect("a triangle").mesh;
+        let glb = gltf::to_glb_bytes(&gltf::GltfScene::new("triangle", &mesh)).expect("a scene");
+        let corners = [0., 0., 0., 1., 0., 0., 0., 1., 0.];
+        let shapes = npz(&|npz| {
+            npz.f32("neutral", &[3, 3], &corners).i32("faces", &[1, 3], &[0, 1, 2]);
+            npz.strings("names", &["up"]).f32("deltas", &[1, 3, 3], &[1.0; 9])
+        });
+        let frames = npz(&|npz| npz.f32("vertices", &[2, 3, 3], &[0.5; 18]));
+        let weights = npz(&|npz| npz.strings("names", &["jaw"]).f32("weights", &[2, 1], &[0.5, 1.0]));
+        let other = npz(&|npz| npz.f32("thing", &[1], &[0.5]));
+        let take = "Timecode,BlendShapeCount,JawOpen\n00:00:01:00,1,0.5\n00:00:01:01,1,0.7\n";
+        for (name, bytes, want, has_mesh) in [
+            ("a.obj", OBJ.as_bytes(), "a mesh", true),
+            ("B.OBJ", OBJ.as_bytes(), "a mesh", true),
+            ("a.glb", &glb, "a model", true),
+            ("shapes.npz", &shapes, "a model", true),
+            ("frames.npz", &frames, "an archive of frames", false),
+            ("weights.npz", &weights, "a table of weights", false),
+            ("other.npz", &other, "an archive of arrays", false),
+            ("a.bvh", BVH.as_bytes(), "a motion file", false),
+            ("take.csv", take.as_bytes(), "a Live Link Face take", false),
+            ("table.csv", b"jaw\n0.5\n", "a table of weights", false),
+        ] {
+            let scene = open(&write(name, bytes)).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((scene.describe(), scene.mesh().is_some()), (want, has_mesh), "{name}");
+            let lengths = matches!(&scene, Scene::Model(_) | Scene::Sequence(_) | Scene::Motion(_));
+            assert_eq!(scene.conversion().is_some(), lengths, "{name}: units are said");
+        }
+        let scene = open(&folder.path().join("a.obj")).expect("read before");
+        assert_eq!(scene.warnings(), ["1 face that names a vertex twice is dropped"]);
+    }
+
+    #[test]
+    fn what_no_reader_knows_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for name in ["picture.png", "noextension", "my.twin"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, b"x").expect("writable");
+            let error = open(&path).expect_err(name).to_string();
+            assert!(error.contains(name) && error.contains(".obj, .glb, .gltf, .npz, .bvh, .csv"), "{error}");
+        }
+        assert!(matches!(open(folder.path()), Err(ReadError::Format { .. })), "a folder without a dataset");
+        assert!(matches!(open(&folder.path().join("absent.glb")), Err(ReadError::Open { .. })));
+        std::fs::write(folder.path().join("dataset.toml"), "rig = 1").expect("writable");
+        assert_eq!(Format::of(folder.path()), Some(Format::Dataset));
+        assert!(matches!(open(folder.path()), Err(ReadError::Dataset(_))));
+        assert_eq!((Format::Glb.extension(), Format::Dataset.extension()), ("glb", ""));
+    }
+}

@@ -176,7 +176,7 @@ fn bad_input_is_named_and_nothing_is_written() {
     };
     let ok = scene.config(&["take.npz"]);
     scene.write_frames("other.npz", &[vec![Vec3::ZERO; 7]]);
-    fails(&scene.config(&["other.npz"]), &["other.npz", "vertices", "expected [frames,60,3]"]);
+    fails(&scene.config(&["other.npz"]), &["other.npz", "7 vertices", "60"]);
     obj::write(&scene.path("other.obj"), &mesh(&scene.frames[0][..30])).expect("writable");
     fails(&scene.config(&["take.npz", "other.obj"]), &["other.obj", "30 vertices", "60"]);
     let mut frames = scene.frames.clone();

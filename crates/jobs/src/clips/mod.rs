@@ -19,7 +19,7 @@ use std::sync::Arc;
 use understudy_core::{BoneTrack, Clip, ControlMap, Curve, Interpolation, Key, KeyedClip, Motion, Skeleton};
 use understudy_io::bvh::Bvh;
 use understudy_io::{Format, Model, Scene};
-use understudy_rigs::Rig;
+use understudy_rigs::{Rig, RigPose};
 
 /// Names that a message lists before it says how many more there are.
 const LISTED: usize = 8;
@@ -165,37 +165,49 @@ impl<'a> ClipBuilder<'a> {
         self.clip.rate = Some(rate);
         let joints = Joints::new(self.rig);
         for part in names::rotations(names) {
-            let bone = joints.as_ref().and_then(|joints| joints.find(part.bone, part.side));
-            let bone = bone.filter(|bone| !self.turned_by_shapes(*bone, part.gaze_shapes()));
-            match (bone, &joints) {
-                (Some(bone), Some(joints)) => {
+            let found = joints.as_ref().and_then(|j| Some((j, j.find(part.bone, part.side)?)));
+            match found {
+                Some((joints, bone)) if self.moved_by_shapes(joints, bone, &part.gaze_shapes()) => {}
+                Some((joints, bone)) => {
                     let track = joints.turned(bone, &part, frames, times);
                     self.bones.push(track.map_err(|problem| JobError::unusable(self.path, problem))?);
                     joints.controls_of(bone).for_each(|control| self.driven[control] = true);
                 }
-                _ => self.unmatched.extend(part.columns().map(|column| names[column].clone())),
+                None => self.unmatched.extend(part.columns().map(|column| names[column].clone())),
             }
         }
         Ok(())
     }
 
-    /// Whether shapes that the file drives turn a bone already: then the same gaze must not be applied twice.
-    fn turned_by_shapes(&self, bone: usize, shapes: Vec<String>) -> bool {
+    /// Whether shapes that the file drives move what a bone turns: then the same gaze must not be applied twice. A rig
+    /// is asked, not its parts: gaze shapes may turn bones, move vertices or shape the lids alone.
+    fn moved_by_shapes(&self, joints: &Joints<'_>, bone: usize, shapes: &[String]) -> bool {
         let specs = self.rig.specs();
         let driven = shapes.iter().filter_map(|shape| names::control_of(specs, shape));
         let driven: Vec<usize> = driven.filter(|control| self.driven[*control]).collect();
         let pose = |control: Option<usize>| {
             let mut controls = specs.defaults();
             control.into_iter().for_each(|control| controls.0[control] = specs.get(control).high);
-            let mut pose = understudy_rigs::RigPose::default();
-            self.rig.evaluate(&controls, &mut pose).ok()?;
-            pose.global.0.get(bone).copied()
+            let mut pose = RigPose::default();
+            self.rig.evaluate(&controls, &mut pose).map_or_else(|_| Vec::new(), |()| pose.vertices)
         };
         let rest = pose(None);
-        driven.into_iter().any(|control| {
-            let moved = pose(Some(control)).zip(rest);
-            moved.is_some_and(|(now, rest)| !now.matrix3.abs_diff_eq(rest.matrix3, 1e-3))
-        })
+        let moved = |control: usize| -> Vec<f32> {
+            pose(Some(control)).iter().zip(&rest).map(|(a, b)| a.distance(*b)).collect()
+        };
+        if driven.is_empty() {
+            return false;
+        }
+        let mut by_bone = vec![0.0f32; rest.len()];
+        for control in joints.controls_of(bone) {
+            by_bone.iter_mut().zip(moved(control)).for_each(|(most, now)| *most = most.max(now));
+        }
+        let half = by_bone.iter().copied().fold(0.0, f32::max) * 0.5;
+        let sum = |distances: &[f32]| -> f32 {
+            let turned = distances.iter().zip(&by_bone).filter(|(_, by_bone)| **by_bone > half);
+            turned.map(|(distance, _)| distance).sum()
+        };
+        driven.into_iter().any(|control| sum(&moved(control)) > 0.25 * sum(&by_bone))
     }
 
     /// One curve per control that a column drives.

@@ -200,7 +200,8 @@ fn scene(path: &Path, scene: Scene) -> Result<InfoReport, JobError> {
             kind: "frames",
             mesh,
             clips: vec![clip(sequence.frames.len(), sequence.rate)],
-            ..InfoReport::default()
+            // A dataset as one archive has controls and bones beside its frames.
+            ..archive(&NpzReader::read(path)?)
         },
         Scene::Archive(reader) => archive(&reader),
         Scene::Dataset(_) => return dataset(path, false, &crate::Silent),
