@@ -1,8 +1,8 @@
 //! Clips by name or by file: what `--clip` names is a clip of the rig, or a file whose motion the rig shall play: a Live
 //! Link Face take, a table of weights, BVH, another model. Start at [`resolve`].
 //!
-//! Columns and shapes are matched with controls by name ([`names`]); head and eye rotations of a take, and bones of
-//! another skeleton, turn the bones of the same name ([`bones`]). What matches nothing is said, in both directions, and
+//! Columns and shapes are matched with controls by name (`names`); head and eye rotations of a take, and bones of
+//! another skeleton, turn the bones of the same name (`bones`). What matches nothing is said, in both directions, and
 //! nothing at all is an error.
 
 mod bones;
