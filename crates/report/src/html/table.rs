@@ -1,6 +1,7 @@
 //! Tables: words on the left, numbers on the right with one number of decimals a column, the best value
 //! of a column set off.
 
+use crate::plot::axis::group_thousands;
 use crate::plot::escape;
 use std::fmt::Write;
 
@@ -120,21 +121,10 @@ impl Table {
         if value.abs() >= 1e15 {
             return format!("{value:.3e}").replace('-', "−");
         }
-        let text = format!("{:.decimals$}", value.abs());
-        let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
-        let negative = value < 0.0 && text.chars().any(|c| c.is_ascii_digit() && c != '0');
-        let mut out = String::from(if negative { "−" } else { "" });
-        for (place, digit) in whole.chars().enumerate() {
-            if whole.len() > 4 && place > 0 && (whole.len() - place).is_multiple_of(3) {
-                out.push(',');
-            }
-            out.push(digit);
-        }
-        if let Some(fraction) = fraction {
-            out.push('.');
-            out.push_str(fraction);
-        }
-        out
+        let text = format!("{value:.decimals$}");
+        // A negative number that rounds to zero has no sign.
+        let zero = !text.contains(|c: char| c.is_ascii_digit() && c != '0');
+        group_thousands(if zero { text.trim_start_matches('-') } else { &text })
     }
 
     /// The best value of a column, if it has one and there is something to compare.

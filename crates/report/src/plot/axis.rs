@@ -256,8 +256,8 @@ fn exponent_form(value: f64, digits: usize) -> String {
     }
 }
 
-/// Commas between thousands, from 10,000 on.
-fn group_thousands(text: &str) -> String {
+/// Commas between thousands, from 10,000 on, and a true minus sign.
+pub(crate) fn group_thousands(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("−", rest));
     let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
     let mut out = String::from(sign);

@@ -1,6 +1,6 @@
 //! The colour bar beside a heat map: a ramp with ticks and the quantity it shows.
 
-use super::{GAP, Theme};
+use super::Theme;
 use crate::Picture;
 use crate::font::TextStyle;
 use crate::heat::HeatScale;
@@ -105,16 +105,6 @@ impl ColourBar {
     }
 }
 
-/// A picture with the colour bar of its heat map on the right.
-pub fn with_colour_bar(picture: &Picture, scale: &HeatScale, theme: Theme) -> Picture {
-    let bar = ColourBar::new(scale, picture.height().saturating_sub(2 * GAP).clamp(110, 480), theme);
-    let height = picture.height().max(bar.height() + 2 * GAP);
-    let mut out = Picture::new(picture.width() + bar.width() + 3 * GAP, height, theme.paper());
-    out.paste(picture, 0, (height - picture.height()) / 2);
-    bar.draw(&mut out, picture.width() + 3 * GAP / 2, (height - bar.height()) / 2);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,14 +113,15 @@ mod tests {
     #[test]
     fn the_bar_runs_from_the_low_to_the_high_colour() {
         let scale = HeatScale::new(0.0, 3.0, "error, mm").ramp(Ramp::Ember);
-        let picture = with_colour_bar(&Picture::new(50, 300, [255; 4]), &scale, Theme::Light);
-        let column: Vec<[u8; 4]> =
-            (0..picture.height()).filter_map(|y| picture.pixel(50 + 15 + 4, y)).collect();
+        let bar = ColourBar::new(&scale, 280, Theme::Light);
+        let mut picture = Picture::new(bar.width(), bar.height(), [255; 4]);
+        bar.draw(&mut picture, 0, 0);
+        let column: Vec<[u8; 4]> = (0..picture.height()).filter_map(|y| picture.pixel(4, y)).collect();
         let has = |share: f32| {
             let [r, g, b] = Ramp::Ember.colour_bytes(share);
             column.contains(&[r, g, b, 255])
         };
         assert!(has(0.0) && has(1.0));
-        assert!(picture.width() > 50 + RAMP_WIDTH);
+        assert!(picture.width() > RAMP_WIDTH);
     }
 }

@@ -3,8 +3,6 @@
 
 mod colour_bar;
 
-pub use colour_bar::with_colour_bar;
-
 use crate::Picture;
 use crate::font::TextStyle;
 use crate::heat::HeatScale;
