@@ -7,6 +7,7 @@ mod body_peers;
 mod body_training;
 mod console;
 mod environment;
+mod eval;
 mod face;
 mod inverse;
 mod inverse_text;
@@ -36,6 +37,8 @@ enum Command {
     Sampling(SamplingArguments),
     /// The inverse rig: speed beside NumPy, known weights, the paper's findings.
     Inverse(InverseArguments),
+    /// How long `eval --train` takes on a rig of many bones.
+    Eval(eval::EvalArguments),
     /// What each part of a recipe is worth: learned without it, on the same poses.
     Ablations(ablations::AblationArguments),
 }
@@ -114,6 +117,7 @@ fn run(command: Command) -> Result<()> {
         Command::Race(arguments) => race(&arguments),
         Command::Sampling(arguments) => run_sampling(arguments),
         Command::Inverse(arguments) => run_inverse(arguments),
+        Command::Eval(arguments) => eval::run(&arguments),
         Command::Ablations(arguments) => ablations::run(&arguments),
     }
 }
