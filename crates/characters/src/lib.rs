@@ -8,3 +8,5 @@ pub mod film;
 pub mod mira;
 pub mod modeling;
 pub mod rook;
+#[cfg(test)]
+mod test_support;

@@ -4,9 +4,10 @@ use super::anatomy::Anatomy;
 use super::cage::Patch;
 use super::model::Model;
 use super::sculpt::{EYE_CENTRE, EYE_RADIUS};
+use crate::test_support::texture_overlaps;
 use std::sync::OnceLock;
 use understudy_core::rotation::fit_rigid;
-use understudy_core::{Controls, Random, Vec2, Vec3};
+use understudy_core::{Controls, Random, Vec3};
 use understudy_rigs::StackRig;
 use understudy_rigs::{Rig, RigPose};
 
@@ -75,39 +76,9 @@ fn teeth_are_28_closed_islands() {
     assert_eq!(seen.len(), 28);
 }
 
-/// Samples the texture square: no place belongs to two faces.
 #[test]
 fn texture_coordinates_lie_in_the_square_without_overlap() {
-    const SIDE: usize = 1500;
-    let mesh = rig().mesh();
-    assert!(mesh.uvs().iter().all(|uv| uv.cmpge(Vec2::ZERO).all() && uv.cmple(Vec2::ONE).all()));
-    let mut taken = vec![u32::MAX; SIDE * SIDE];
-    let mut overlaps = 0;
-    for (index, (face, corners)) in mesh.faces().iter().zip(mesh.face_uvs()).enumerate() {
-        let at = |place: usize| mesh.uvs()[corners.raw()[place] as usize] * SIDE as f32;
-        let fans: &[[usize; 3]] =
-            if face.corner_count() == 4 { &[[0, 1, 2], [0, 2, 3]] } else { &[[0, 1, 2]] };
-        for &[a, b, c] in fans {
-            let (a, b, c) = (at(a), at(b), at(c));
-            let (low, high) = (a.min(b).min(c).floor(), a.max(b).max(c).ceil());
-            let area = (b - a).perp_dot(c - a);
-            if area.abs() < 1e-9 {
-                continue;
-            }
-            for y in low.y as usize..(high.y as usize).min(SIDE) {
-                for x in low.x as usize..(high.x as usize).min(SIDE) {
-                    let p = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
-                    let inside = |u: Vec2, v: Vec2| (v - u).perp_dot(p - u) / area > 1e-4;
-                    if inside(a, b) && inside(b, c) && inside(c, a) {
-                        let slot = &mut taken[y * SIDE + x];
-                        overlaps += usize::from(*slot != u32::MAX && *slot != index as u32);
-                        *slot = index as u32;
-                    }
-                }
-            }
-        }
-    }
-    assert_eq!(overlaps, 0);
+    assert_eq!(texture_overlaps(rig().mesh()), 0);
 }
 
 #[test]

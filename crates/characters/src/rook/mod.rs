@@ -20,6 +20,8 @@ mod ride;
 mod sculpt;
 mod sculpting;
 mod surface;
+#[cfg(test)]
+mod tests;
 mod wear;
 
 use understudy_core::SkinWeights;
