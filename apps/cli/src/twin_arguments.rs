@@ -62,9 +62,9 @@ pub struct ExportArguments {
     /// The rig that the skin is bound to [default: where it was when the twin was learned].
     #[arg(long, value_name = "RIG", requires = "glb")]
     pub rig: Option<String>,
-    /// A clip of the rig, or a dataset that was recorded from one; can be given again [default: every clip
-    /// of the rig].
-    #[arg(long = "clip", value_name = "NAME|DIR", requires = "glb")]
+    /// A clip of the rig, a file that it shall play, or a dataset that was recorded from one; can be given again
+    /// [default: every clip of the rig].
+    #[arg(long = "clip", value_name = "NAME|FILE|DIR", requires = "glb")]
     pub clips: Vec<String>,
     /// The dataset that the skin is fitted to [default: the twin's own skin, or random poses of its rig].
     #[arg(long, value_name = "DIR", requires = "glb")]

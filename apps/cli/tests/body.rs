@@ -72,6 +72,14 @@ fn reports_have_the_keys_that_scripts_read() {
     succeed(&["export", twin, "--glb", text(&glb), "--clip", "bend"]);
     let described = json(&["info", text(&glb)]);
     assert_eq!(described["mesh"]["vertices"], 4, "{described}");
+    // The same motion from a file.
+    let motion = tiny.path("motion.bvh");
+    succeed(&["convert", text(&tiny.path("tiny.gltf")), "-o", text(&motion), "--clip", "bend"]);
+    succeed(&["export", twin, "--glb", text(&glb), "--clip", text(&motion)]);
+    assert_eq!(json(&["info", text(&glb)])["clips"][0]["name"], "motion");
+    let [own, read] = ["bend", text(&motion)].map(|clip| json(&["eval", twin, "--clip", clip]));
+    let mean = |report: &serde_json::Value| report["methods"]["twin"]["mean_mm"].as_f64().expect("a number");
+    assert!((mean(&own) - mean(&read)).abs() < 1e-3 * mean(&own).max(1.0), "{own} {read}");
     let inside = json(&["info", twin]);
     assert_eq!(inside["twin"]["vertices"], 4, "{inside}");
     let networks = inside["twin"]["networks"].as_array().expect("a list");

@@ -5,11 +5,6 @@ use crate::JobError;
 use std::path::{Path, PathBuf};
 use understudy_io::Format;
 
-/// The extension in lower case; empty without one.
-pub(crate) fn extension(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
-}
-
 /// Where a run that learns a twin keeps what is done until the twin is whole: beside it.
 pub fn checkpoint_folder(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_owned();

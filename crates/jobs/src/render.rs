@@ -1,13 +1,13 @@
 //! A picture of a rig in a pose, of moments of a clip, of poses of a dataset, or of a mesh file.
 
-use crate::outputs::{check_file, extension};
+use crate::outputs::check_file;
 use crate::stage::{Shot, Stage, View};
 use crate::{Event, JobError, Watch, clips, inputs, rigs};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_core::{Clip, Controls, Mesh, Vec3};
-use understudy_io::Format;
-use understudy_io::dataset::{Chunk, DatasetReader};
+use understudy_io::dataset::Chunk;
+use understudy_io::{Format, Scene};
 use understudy_rigs::{Rig, RigPose};
 
 /// What to draw.
@@ -74,7 +74,7 @@ impl RenderConfig {
         if self.clip.is_none() && (self.time.is_some() || (self.frames.is_some() && !dataset)) {
             return Err(JobError::setting("clip", "a time or a number of frames needs a clip or a dataset"));
         }
-        if extension(&self.output) != "png" {
+        if !self.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
             return Err(JobError::unusable(&self.output, "pictures are written as .png"));
         }
         self.views.iter().map(|view| View::parse(view)).collect()
@@ -126,7 +126,8 @@ fn render_dataset(
             "a dataset has recorded poses, neither clips nor controls to set",
         ));
     }
-    let reader = DatasetReader::open(folder)?;
+    let scene = inputs::open(folder, "a dataset", watch)?;
+    let Scene::Dataset(reader) = scene else { return Err(inputs::wrong_kind(folder, &scene, "a dataset")) };
     let (poses, chunk_size) = (reader.header().poses, reader.header().chunk_size);
     let count = config.frames.unwrap_or(1);
     if count > poses {

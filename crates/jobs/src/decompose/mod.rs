@@ -3,7 +3,7 @@
 
 mod source;
 
-use crate::outputs::{check_file, extension};
+use crate::outputs::check_file;
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_core::metrics::{distances, squared_distance, summarise};
 use understudy_core::{Affine3A, Bone, JointClip, JointPose, JointTransform, Quat, Skeleton, Vec3};
+use understudy_io::Format;
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_learn::decomposition::{Decomposed, DecompositionProgress};
 pub use understudy_learn::decomposition::{DecompositionSettings, Stop};
@@ -68,7 +69,7 @@ impl DecomposeConfig {
         if self.frames == Some(0) {
             return Err(JobError::setting("frames", "at least one is wanted"));
         }
-        if extension(&self.output) != "glb" {
+        if Format::of(&self.output) != Some(Format::Glb) {
             return Err(JobError::unusable(&self.output, "a skin is written as .glb"));
         }
         let inputs: Vec<&Path> = self.data.iter().map(PathBuf::as_path).collect();

@@ -18,7 +18,7 @@ pub mod solver {
     pub use understudy_solve::inverse_rig::{Alpha, InverseSettings, Method, Missing, Order, Symmetry};
 }
 
-use crate::outputs::{check_distinct, check_file, extension};
+use crate::outputs::{check_distinct, check_file};
 use crate::rigs::{self, OpenRig};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, threads};
@@ -30,6 +30,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use targets::Targets;
 use understudy_core::{BlendshapeRig, Random, Vec3};
+use understudy_io::Format;
 use understudy_solve::inverse_rig::metrics::{FrameMetrics, TakeMetrics, measure};
 use understudy_solve::inverse_rig::take::TakeSettings;
 use understudy_solve::inverse_rig::tradeoff::AlphaChoice;
@@ -251,10 +252,11 @@ fn check(config: &InvertConfig) -> Result<(), JobError> {
     let inputs = std::iter::once(rig.as_path()).chain(config.vertex_weights.as_deref());
     let inputs: Vec<&Path> = inputs.chain(config.targets.iter().map(PathBuf::as_path)).collect();
     check_file(&config.output, &inputs)?;
-    if !matches!(extension(&config.output).as_str(), "csv" | "npz") {
+    let format = Format::of(&config.output);
+    if !matches!(format, Some(Format::Csv | Format::Npz)) {
         return Err(JobError::unusable(&config.output, "weights are written as .csv or .npz"));
     }
-    if config.layout != Layout::Auto && extension(&config.output) != "csv" {
+    if config.layout != Layout::Auto && format != Some(Format::Csv) {
         return Err(JobError::setting("layout", "is not used: only a .csv has one"));
     }
     if let Some(path) = &config.report {

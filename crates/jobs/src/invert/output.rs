@@ -1,10 +1,10 @@
 //! Weights on disk: a plain table, Live Link Face where the shapes are ARKit's, or an archive.
 
-use crate::outputs::extension;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use understudy_core::{BlendshapeRig, arkit};
+use understudy_io::Format;
 use understudy_io::live_link::{self, LiveLinkTake, WeightTable};
 use understudy_io::npz::NpzWriter;
 
@@ -35,7 +35,7 @@ pub(super) fn write(
 ) -> Result<(), JobError> {
     let names: Vec<String> = rig.shapes().iter().map(|shape| shape.name.clone()).collect();
     let frames: Vec<Vec<f32>> = weights.iter().map(|f| f.iter().map(|w| *w as f32).collect()).collect();
-    if extension(path) == "npz" {
+    if Format::of(path) == Some(Format::Npz) {
         let mut npz = NpzWriter::new();
         npz.strings("names", &names);
         npz.f32("weights", &[frames.len(), names.len()], &frames.concat());

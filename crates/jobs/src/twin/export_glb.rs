@@ -275,12 +275,11 @@ fn takes(
             let problem = format!("is no dataset, and the rig '{}' is not at hand", twin.header().rig);
             JobError::unusable(folder, problem)
         })?;
-        let known = rig.clips().iter().map(|clip| clip.name.as_str());
-        let clip = rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(rig.name(), name, known))?;
+        let clip = crate::clips::resolve(rig, name, watch)?;
         let rate = config.rate.unwrap_or_else(|| clip.own_rate());
         let sampled = clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))?;
         let (bones, vertices) = evaluate(rig, &sampled.frames)?;
-        takes.push(Take { name: name.clone(), rate, bones, vertices });
+        takes.push(Take { name: clip.name, rate, bones, vertices });
     }
     Ok(takes)
 }

@@ -1,6 +1,6 @@
-//! A clip of a rig, recorded in memory: what `sample` would write, for commands that need it once.
+//! A clip of a rig, or of a file that it plays, recorded in memory: what `sample` would write, for commands that need it once.
 
-use crate::{Event, JobError, Watch};
+use crate::{Event, JobError, Watch, clips};
 use rayon::prelude::*;
 use understudy_learn::Recording;
 use understudy_rigs::{Rig, RigPose};
@@ -11,8 +11,7 @@ pub(super) fn record_clip(
     clip: &str,
     watch: &dyn Watch,
 ) -> Result<(String, Recording), JobError> {
-    let known = rig.clips().iter().map(|clip| clip.name.as_str());
-    let clip = rig.find_clip(clip).ok_or_else(|| JobError::unknown_clip(rig.name(), clip, known))?;
+    let clip = clips::resolve(rig, clip, watch)?;
     let sampled =
         clip.sample(rig.specs(), clip.own_rate()).map_err(|error| JobError::setting("rate", error))?;
     let what = format!("playing {}", clip.name);
@@ -33,5 +32,5 @@ pub(super) fn record_clip(
         controls: sampled.frames.iter().flat_map(|frame| frame.0.iter().copied()).collect(),
         vertices: vertices.concat(),
     };
-    Ok((clip.name.clone(), recording))
+    Ok((clip.name, recording))
 }

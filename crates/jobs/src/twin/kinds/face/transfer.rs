@@ -4,16 +4,20 @@ use super::open_face_twin;
 use crate::outputs::check_file;
 use crate::twin::data::Loaded;
 use crate::twin::eval::set_name;
-use crate::{Event, JobError, Watch};
+use crate::{Event, JobError, Watch, inputs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use understudy_core::Vec3;
 use understudy_core::metrics::distances;
+use understudy_io::Scene;
 use understudy_learn::face::transfer::{Spot, transfer};
 use understudy_learn::{Method as _, MethodError, PlayedTwin, Recording};
 use understudy_runtime::face::{FaceTwin, to_bytes};
 use understudy_runtime::{Twin, TwinError};
+
+/// What another mesh can be read from.
+const MESH_FILES: &str = "an .obj, .glb or .gltf file";
 
 /// What to transfer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +25,7 @@ use understudy_runtime::{Twin, TwinError};
 pub struct TransferConfig {
     /// The twin's file.
     pub twin: PathBuf,
-    /// The other mesh, OBJ.
+    /// The file of the other mesh.
     pub mesh: PathBuf,
     /// The new twin's file.
     pub output: PathBuf,
@@ -64,14 +68,13 @@ pub struct TransferFigures {
 
 /// Transfers a twin and writes it.
 pub fn transfer_face(config: &TransferConfig, watch: &dyn Watch) -> Result<TransferReport, JobError> {
-    let inputs = [&config.twin, &config.mesh].into_iter().chain(&config.check).map(PathBuf::as_path);
-    check_file(&config.output, &inputs.collect::<Vec<_>>())?;
+    let read = [&config.twin, &config.mesh].into_iter().chain(&config.check).map(PathBuf::as_path);
+    check_file(&config.output, &read.collect::<Vec<_>>())?;
     let twin = open_face_twin(&config.twin)?;
-    let read = understudy_io::obj::read(&config.mesh)?;
-    for message in &read.warnings {
-        watch.event(Event::Warning { message });
-    }
-    let mesh = read.mesh;
+    let mesh = match inputs::open(&config.mesh, MESH_FILES, watch)? {
+        Scene::Model(model) => model.mesh,
+        other => return Err(inputs::wrong_kind(&config.mesh, &other, MESH_FILES)),
+    };
     let sets = read_sets(config, &twin, watch)?;
     let moved = transfer(&twin.parts(), &mesh).map_err(|error| JobError::unusable(&config.mesh, error))?;
     if moved.outside > 0 {
