@@ -13,5 +13,5 @@ pub mod learn;
 mod record;
 
 pub use data::open_twin;
-pub use kinds::{LearnDetails, Learning, body, face};
+pub use kinds::*;
 pub use understudy_runtime::{Distances, Twin};
