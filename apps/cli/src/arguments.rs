@@ -85,7 +85,8 @@ Methods and equations: docs/methods/inverse-rig.md")]
     /// Compares a twin with the original and with baselines on poses that it was not trained on.
     #[command(after_help = "Examples:
   understudy eval rook.twin data/rook-walk --train data/rook --report report
-  understudy eval rook.twin data/rook-walk --train data/rook --baseline lbs4 --json")]
+  understudy eval rook.twin data/rook-walk --train data/rook --baseline lbs4 --json
+  understudy eval mira.twin --clip take.csv --against dense=dense.twin")]
     Eval(EvalArguments),
     /// Times a twin, beside the rig that it was learned from.
     #[command(after_help = "Example: understudy bench rook.twin")]

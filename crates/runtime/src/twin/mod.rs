@@ -1,5 +1,5 @@
 //! A twin of any kind, and the kinds. The set is closed: a new kind is a module here, a variant, and an arm in
-//! [`Twin::parse`] and `Twin::kind`.
+//! [`Twin::parse`], `Twin::kind` and `Twin::inner`.
 
 #[cfg(feature = "body")]
 pub mod body;
@@ -39,6 +39,10 @@ pub(crate) trait Kind {
     fn faces(&self) -> &[Face];
     fn precision(&self) -> Precision;
     fn multiply_adds(&self) -> usize;
+    fn network_bytes(&self) -> usize;
+    fn rest_bones(&self) -> &[Affine3A] {
+        &[]
+    }
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError>;
     /// Memory for so many tasks.
     fn play(self: Arc<Self>, tasks: usize) -> Box<dyn Play>;
@@ -114,22 +118,12 @@ impl Twin {
 
     /// Bytes of its weights in memory, each of which a pose reads.
     pub fn network_bytes(&self) -> usize {
-        match self {
-            #[cfg(feature = "body")]
-            Self::Body(twin) => twin.network_bytes(),
-            #[cfg(feature = "face")]
-            Self::Face(twin) => twin.network_bytes(),
-        }
+        self.inner().network_bytes()
     }
 
     /// World transforms of its bones at rest, cm; empty for a kind that is posed by controls alone.
     pub fn rest_bones(&self) -> &[Affine3A] {
-        match self {
-            #[cfg(feature = "body")]
-            Self::Body(twin) => twin.rest_bones(),
-            #[cfg(feature = "face")]
-            Self::Face(_) => &[],
-        }
+        self.inner().rest_bones()
     }
 
     /// Memory to play it with, on so many threads, the caller's included; on fewer where the system gives no more.

@@ -7,7 +7,7 @@ use crate::twin::Kind;
 use crate::workers::Workers;
 use crate::{Header, Pose, PoseError, Precision, TwinError};
 use std::sync::Arc;
-use understudy_core::{Face, Vec3};
+use understudy_core::{Affine3A, Face, Vec3};
 
 impl Kind for BodyTwin {
     fn method(&self) -> &'static str {
@@ -32,6 +32,14 @@ impl Kind for BodyTwin {
 
     fn multiply_adds(&self) -> usize {
         self.multiply_adds()
+    }
+
+    fn network_bytes(&self) -> usize {
+        self.network_bytes()
+    }
+
+    fn rest_bones(&self) -> &[Affine3A] {
+        self.rest_bones()
     }
 
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError> {

@@ -34,6 +34,10 @@ impl Kind for FaceTwin {
         self.multiply_adds()
     }
 
+    fn network_bytes(&self) -> usize {
+        self.network_bytes()
+    }
+
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError> {
         to_bytes(&self.parts(), self.precision())
     }
