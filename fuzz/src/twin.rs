@@ -22,16 +22,16 @@ fn once(bytes: &[u8]) -> bool {
     let pose = |poses: usize| {
         let (bones, values) =
             (&bones[..poses * inputs.bones.len()], &values[..poses * inputs.controls.len()]);
-        match &twin {
-            Twin::Body(_) => Pose::Bones { bones, extras: values },
-            Twin::Face(_) => Pose::Controls(values),
+        match inputs.bones.is_empty() && !matches!(twin, Twin::Body(_)) {
+            true => Pose::Controls(values),
+            false => Pose::Bones { bones, extras: values },
         }
     };
     let mut player = twin.player(1);
     player.pose(pose(1), &mut one).expect("a pose of the twin's own inputs");
     player.crowd(pose(2), &mut two).expect("two of them");
     player.normals(&one, &mut normals).expect("arrays of the twin's size");
-    if let Twin::Face(_) = &twin {
+    if !matches!(twin, Twin::Body(_)) {
         let loss = |vertices: &[Vec3], by_vertices: &mut [Vec3]| by_vertices.copy_from_slice(vertices);
         player.gradient(pose(1), loss, &mut by_controls).expect("a pose of the twin's own inputs");
     }

@@ -6,7 +6,9 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::body::{Base, BodyLearning};
+use understudy_jobs::twin::diff::{DiffLearning, SkinSource};
 use understudy_jobs::twin::face::FaceLearning;
+use understudy_jobs::twin::skin::SkinLearning;
 
 /// What to learn.
 #[derive(Debug, Subcommand)]
@@ -18,6 +20,15 @@ pub enum LearnCommand {
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Body(LearnBodyArguments),
+    /// Any mesh, with or without bones: one network in Laplacian coordinates, held in place by anchors.
+    #[command(after_help = "Examples:
+  understudy learn diff data/mira -o mira.twin
+  understudy learn diff data/mira -o mira.twin --steps 20000 --anchors lips-and-lids.txt
+  understudy learn diff data/rook -o rook.twin --skin fit --components-mm 0.05
+
+A run that was interrupted goes on where it stopped when the same command is given again.
+Method: docs/methods/differential-twin.md")]
+    Diff(LearnDiffArguments),
     /// A face: small networks evaluate maps of offsets in texture space.
     #[command(after_help = "Examples:
   understudy learn face data/mira -o mira.twin
@@ -27,6 +38,14 @@ A run that was interrupted goes on where it stopped when the same command is giv
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Face(LearnFaceArguments),
+    /// A skin with bones of its own that a small network moves: the fastest twin, on any mesh.
+    #[command(after_help = "Examples:
+  understudy learn skin data/mira -o mira.twin
+  understudy learn skin data/mira -o mira.twin --bones 40 --influences 4
+  understudy export mira.twin --glb mira.glb --onnx mira-bones.onnx
+
+Method: docs/methods/skin-twin.md")]
+    Skin(LearnSkinArguments),
     /// A plain skin with bones of its own, from any animation of a mesh: a GLB for every engine.
     #[command(after_help = "Examples:
   understudy learn lbs data/mira -o mira.glb --bones 32
@@ -42,7 +61,9 @@ impl LearnCommand {
     pub fn learning(self) -> Result<(Learning, SharedArguments), Box<LearnLbsArguments>> {
         match self {
             Self::Body(arguments) => Ok((arguments.learning(), arguments.shared)),
+            Self::Diff(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Face(arguments) => Ok((arguments.learning(), arguments.shared)),
+            Self::Skin(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Lbs(arguments) => Err(Box::new(arguments)),
         }
     }
@@ -109,6 +130,67 @@ impl LearnBodyArguments {
         train.batch = self.shared.batch.unwrap_or(train.batch);
         train.rate = self.shared.rate.unwrap_or(train.rate);
         Learning::Body(body)
+    }
+}
+
+/// Of `learn diff`.
+#[derive(Debug, Args)]
+pub struct LearnDiffArguments {
+    #[command(flatten)]
+    pub shared: SharedArguments,
+    /// Where skinning beneath the networks comes from: the rig's own skin, probing of its rest vertices, a fit to the
+    /// poses, none, or the first of these that the rig allows.
+    #[arg(long, value_name = "auto|rig|probe|fit|none", default_value = "auto")]
+    pub skin: SkinSource,
+    /// Principal components of the differential coordinates, per cent of the number of vertices [default: 5].
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "components_mm")]
+    pub components: Option<f64>,
+    /// Instead: the fewest components that leave this mean error of a differential coordinate.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true)]
+    pub components_mm: Option<f64>,
+    /// A text file of vertex numbers (the first vertex is 0) that are the anchors. Islands without one get one
+    /// [default: chosen by motion and spread, 2 % of the vertices].
+    #[arg(long, value_name = "FILE")]
+    pub anchors: Option<PathBuf>,
+    /// How many anchors are chosen, per cent of the number of vertices [default: 2].
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "anchors")]
+    pub anchor_share: Option<f64>,
+    /// How strongly anchors hold the mesh [default: the best of several on held-back poses].
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    pub anchor_weight: Option<f64>,
+    /// Steps of the differential network.
+    #[arg(long, value_name = "N", conflicts_with = "epochs")]
+    pub steps: Option<usize>,
+    /// Steps of the mini-network of every anchor.
+    #[arg(long, value_name = "N", conflicts_with = "epochs")]
+    pub anchor_steps: Option<usize>,
+    /// Passes over the poses, in place of numbers of steps.
+    #[arg(long, value_name = "N")]
+    pub epochs: Option<usize>,
+}
+
+impl LearnDiffArguments {
+    /// How to learn.
+    fn learning(&self) -> Learning {
+        let shared = &self.shared;
+        let mut diff = if shared.paper { DiffLearning::paper() } else { DiffLearning::default() };
+        diff.anchors.clone_from(&self.anchors);
+        let settings = &mut diff.settings;
+        settings.skin = self.skin;
+        settings.components_percent = self.components.unwrap_or(settings.components_percent);
+        settings.components_mm = self.components_mm;
+        settings.anchors_percent = self.anchor_share.unwrap_or(settings.anchors_percent);
+        settings.anchor_weight = self.anchor_weight.or(settings.anchor_weight);
+        settings.batch = shared.batch.unwrap_or(settings.batch);
+        settings.rate = shared.rate.unwrap_or(settings.rate);
+        settings.seed = shared.seed;
+        if self.steps.is_some() || self.anchor_steps.is_some() {
+            settings.epochs = None;
+        }
+        settings.steps = self.steps.unwrap_or(settings.steps);
+        settings.anchor_steps = self.anchor_steps.unwrap_or(settings.anchor_steps);
+        settings.epochs = self.epochs.or(settings.epochs);
+        Learning::Diff(diff)
     }
 }
 
@@ -186,5 +268,46 @@ impl LearnFaceArguments {
             }
         }
         Learning::Face(face)
+    }
+}
+
+/// Of `learn skin`.
+#[derive(Debug, Args)]
+pub struct LearnSkinArguments {
+    #[command(flatten)]
+    pub shared: SharedArguments,
+    /// Number of bones.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub bones: Option<usize>,
+    /// Most bones per vertex, up to 8. Every engine plays four.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub influences: Option<usize>,
+    /// Principal components of what the skin leaves, on top of it; a GLB cannot hold them.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub components: Option<usize>,
+    /// Widths of the hidden layers, with commas between.
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub widths: Option<Vec<usize>>,
+    /// Passes over the poses.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub epochs: Option<usize>,
+}
+
+impl LearnSkinArguments {
+    /// How to learn.
+    fn learning(&self) -> Learning {
+        let mut skin = SkinLearning { paper: self.shared.paper, ..SkinLearning::default() };
+        let settings = &mut skin.settings;
+        settings.bones = self.bones.unwrap_or(settings.bones);
+        settings.influences = self.influences.unwrap_or(settings.influences);
+        settings.components = self.components.unwrap_or(settings.components);
+        settings.widths = self.widths.clone().unwrap_or_else(|| settings.widths.clone());
+        let train = &mut settings.train;
+        train.seed = self.shared.seed;
+        train.epochs = self.epochs.unwrap_or(train.epochs);
+        train.patience = train.epochs;
+        train.batch = self.shared.batch.unwrap_or(train.batch);
+        train.rate = self.shared.rate.unwrap_or(train.rate);
+        Learning::Skin(skin)
     }
 }

@@ -190,7 +190,13 @@ fn onnx_text(report: &OnnxReport) -> String {
         let (count, names) = (report.controls.len(), list(&report.controls));
         text += &format!("\ninput controls [{count}], in order: {names}");
     }
-    text + &format!("\noutput vertices {:?}, cm", report.vertices)
+    if let Some(shape) = report.vertices {
+        text += &format!("\noutput vertices {shape:?}, cm");
+    }
+    if let Some(shape) = report.joints {
+        text += &format!("\noutput bones {shape:?}, world transforms of the GLB's joints, cm");
+    }
+    text
 }
 
 fn glb_text(report: &ExportGlbReport) -> String {

@@ -139,6 +139,10 @@ fn race(arguments: &RaceArguments) -> Result<()> {
             );
             (race.times, text, race.training)
         }
+        Twin::Diff(_) => anyhow::bail!(
+            "{}: races of differential twins against other programs do not exist; `understudy bench` times one",
+            arguments.twin.display()
+        ),
         Twin::Face(twin) => {
             let race = face::race_face(arguments, &twin, &Console)?;
             let text = format!(
@@ -146,6 +150,9 @@ fn race(arguments: &RaceArguments) -> Result<()> {
                 race.networks[0], race.networks[1], race.onnx_error_mm
             );
             (race.times, text, race.training)
+        }
+        Twin::Skin(_) => {
+            anyhow::bail!("{}: is a skin twin, for which there is no race", arguments.twin.display())
         }
     };
     if let Some(race) = training {

@@ -6,13 +6,16 @@
 
 pub mod baselines;
 pub mod body;
+mod cholesky;
 pub mod decomposition;
 pub mod dense;
+pub mod diff;
 pub mod face;
 mod held_back;
 mod matrix;
 mod method;
 mod recording;
+pub mod skin;
 pub mod skinning;
 
 pub use held_back::HeldBack;

@@ -1,5 +1,5 @@
 //! The container of every twin: one safetensors file with JSON metadata, a format version, the kind's name and a
-//! checksum. What a kind keeps in it is in `body::file` and `face::file`.
+//! checksum. What a kind keeps in it is in `body::file`, `face::file` and `skin::file`.
 //!
 //! Metadata: `understudy` is the version of the format, `method` names the kind of twin, `header` is
 //! [`Header`](crate::Header) as JSON, `structure` is the kind's own JSON, `checksum` covers all of it and every tensor

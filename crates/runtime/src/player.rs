@@ -19,7 +19,7 @@ pub enum Pose<'a> {
         /// Values of the header's controls, which matter beside the bones.
         extras: &'a [f32],
     },
-    /// For faces: values of all of the rig's controls, in the order of the header.
+    /// For faces and skins: values of all of the rig's controls, in the order of the header.
     Controls(&'a [f32]),
 }
 
@@ -55,11 +55,11 @@ pub(crate) trait Play: Send + Sync {
 }
 
 /// What a twin with bones says of controls alone.
-#[cfg(feature = "body")]
+#[cfg(any(feature = "body", feature = "diff"))]
 pub(crate) const WANTS_BONES: PoseError =
     PoseError::Kind("this twin is posed by bones, not by controls alone");
 /// What a twin with controls says of bones.
-#[cfg(feature = "face")]
+#[cfg(any(feature = "diff", feature = "face", feature = "skin"))]
 pub(crate) const WANTS_CONTROLS: PoseError = PoseError::Kind("this twin is posed by controls, not by bones");
 
 impl Player {
@@ -97,7 +97,8 @@ impl Player {
     }
 
     /// The derivative of a loss by the controls, `∂L/∂p` `[C]`. `loss` is given the vertices of the pose and writes
-    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Faces have one, bodies do not.
+    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Twins that are posed by controls have one; of one with
+    /// bones beside them it is the derivative by the controls alone. Bodies have none.
     pub fn gradient<L>(
         &mut self,
         pose: Pose<'_>,

@@ -35,6 +35,9 @@ fn make_corpus() {
     };
     let body = twins::sized_body(3, 5, [13, 4, 2]).to_bytes().expect("a valid twin");
     let face = twins::sized_face(6, [7, 2], [4, 1], shape, 5).to_bytes().expect("a valid twin");
+    let diff = twins::sized_diff(3, 2, 11, [5, 4], 2).to_bytes().expect("a valid twin");
+    let bare = twins::sized_diff(0, 4, 9, [5, 3], 2).to_bytes().expect("a valid twin");
+    let skin = twins::sized_skin(6, 11, 3, 2).to_bytes().expect("a valid twin");
     let mut flipped = body.clone();
     *flipped.last_mut().expect("not empty") ^= 1;
     let newer = String::from_utf8_lossy(b"\"understudy\":\"").into_owned();
@@ -45,6 +48,9 @@ fn make_corpus() {
     for (name, bytes) in [
         ("good-body.twin", &body[..]),
         ("good-face.twin", &face),
+        ("good-diff.twin", &diff),
+        ("good-diff-controls.twin", &bare),
+        ("good-skin.twin", &skin),
         ("bad-flipped.twin", &flipped),
         ("bad-version.twin", &version),
         ("bad-truncated.twin", &face[..face.len() - 5]),

@@ -1,5 +1,5 @@
-//! A counting allocator proves that playing allocates nothing, on one thread, on two and for a crowd; the gradient of
-//! a face neither.
+//! A counting allocator proves that playing allocates nothing, on one thread, on two and for a crowd; gradients
+//! by controls neither.
 
 #[path = "common/counting.rs"]
 mod counting;
@@ -9,7 +9,7 @@ mod twins;
 use counting::allocations;
 use twins::{BONES, CONTROLS};
 use understudy_core::Quat;
-use understudy_runtime::{Affine3A, Pose, Vec3, VertexBuffer};
+use understudy_runtime::{Affine3A, Pose, Twin, Vec3, VertexBuffer};
 
 /// One test, as all tests of a program share its allocator.
 #[test]
@@ -32,7 +32,12 @@ fn playing_allocates_nothing() {
         }
     });
 
-    let twin = twins::face();
+    for (what, twin) in [("a face", twins::face()), ("a skin", twins::skin())] {
+        posed_by_controls(what, &twin);
+    }
+}
+
+fn posed_by_controls(what: &str, twin: &Twin) {
     let mut players = [twin.player(1), twin.player(2)];
     let poses: Vec<f32> = (0..2 * CONTROLS).map(|c| (c as f32).sin()).collect();
     let pose = Pose::Controls(&poses[..CONTROLS]);
@@ -43,7 +48,21 @@ fn playing_allocates_nothing() {
         by_vertices.fill(Vec3::ONE);
         vertices.iter().map(|v| v.element_sum()).sum::<f32>()
     };
-    allocates_nothing("a face", 3, || {
+    allocates_nothing(what, 3, || {
+        for player in &mut players {
+            let single = &mut out[..twin.vertex_count()];
+            player.pose(pose, single).expect("a valid pose");
+            player.normals(single, &mut normals).expect("fitting arrays");
+            player.crowd(Pose::Controls(&poses), &mut out).expect("valid poses");
+            player.gradient(pose, loss, &mut by_controls).expect("a valid pose");
+        }
+    });
+
+    let twin = twins::diff();
+    let mut players = [twin.player(1), twin.player(2)];
+    let mut out = vec![Vec3::ZERO; 2 * twin.vertex_count()];
+    let mut normals = vec![Vec3::ZERO; twin.vertex_count()];
+    allocates_nothing("a differential twin", 3, || {
         for player in &mut players {
             let single = &mut out[..twin.vertex_count()];
             player.pose(pose, single).expect("a valid pose");

@@ -11,7 +11,7 @@ use understudy_runtime::{Affine3A, Pose, PoseError, Precision, Twin, Vec3};
 fn body_parts(twin: &Twin) -> BodyParts {
     match twin {
         Twin::Body(twin) => twin.parts(),
-        Twin::Face(_) => panic!("a body is wanted"),
+        _ => panic!("a body is wanted"),
     }
 }
 

@@ -54,7 +54,12 @@ pub struct OnnxReport {
     /// Names of the controls in the order of the input `controls`, which is left out where there are none.
     pub controls: Vec<String>,
     /// Shape of the output `vertices`.
-    pub vertices: [usize; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vertices: Option<[usize; 2]>,
+    /// Shape of the output `bones`, which a twin with bones of its own has in place of vertices where a GLB is written
+    /// too: world transforms of the GLB's joints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joints: Option<[usize; 3]>,
 }
 
 /// Writes what is wanted; nothing where that cannot be.
@@ -77,7 +82,9 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
     let onnx = match &config.onnx {
         None => None,
         Some(output) => {
-            let bytes = onnx_graph(&twin);
+            let skinned = config.glb.is_some().then(|| onnx_bones(&twin)).flatten();
+            let joints = skinned.as_ref().map(|(_, joints)| [*joints, 3, 4]);
+            let bytes = skinned.map_or_else(|| onnx_graph(&twin), |(bytes, _)| bytes);
             write_atomic(output, &bytes)?;
             let inputs = &twin.header().inputs;
             Some(OnnxReport {
@@ -85,7 +92,8 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
                 bytes: bytes.len(),
                 bones: inputs.bones.iter().map(|bone| bone.name.clone()).collect(),
                 controls: inputs.controls.iter().map(|control| control.name.clone()).collect(),
-                vertices: [twin.vertex_count(), 3],
+                vertices: joints.is_none().then_some([twin.vertex_count(), 3]),
+                joints,
             })
         }
     };
@@ -97,6 +105,25 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
 pub fn onnx_graph(twin: &Twin) -> Vec<u8> {
     let mut graph = Graph::default();
     kind(twin).draw(&mut graph);
+    described(twin, graph)
+}
+
+/// Metadata of a graph: names of the joints in the order of the output `bones`.
+const JOINTS_KEY: &str = "understudy.joints";
+
+/// A twin's own bones as an ONNX model, and how many there are; `None` where it has none of its own.
+fn onnx_bones(twin: &Twin) -> Option<(Vec<u8>, usize)> {
+    let mut graph = Graph::default();
+    let own = kind(twin).draw_bones(&mut graph).then(|| kind(twin).own_skin())??;
+    // Every bone is a joint that moves and one beneath it that the skin hangs on.
+    let moved = own.skeleton.bones().iter().filter(|bone| bone.parent.is_none());
+    let names: Vec<&str> = moved.map(|bone| bone.name.as_str()).collect();
+    let count = names.len();
+    graph.metadata(JOINTS_KEY, &serde_json::Value::from(names).to_string());
+    Some((described(twin, graph), count))
+}
+
+fn described(twin: &Twin, mut graph: Graph) -> Vec<u8> {
     let (rig, inputs) = (&twin.header().rig, &twin.header().inputs);
     graph.metadata("understudy.rig", rig);
     graph.metadata("understudy.unit", "cm");

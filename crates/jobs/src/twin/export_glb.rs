@@ -2,7 +2,7 @@
 //! code. Start at `export_glb`; what the networks add is lost, and the report says how much that is.
 
 use super::data::{Loaded, live_rig};
-use super::kinds::kind;
+use super::kinds::{OwnSkin, kind};
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, threads};
@@ -10,13 +10,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use understudy_core::metrics::{distances, summarise};
-use understudy_core::{Affine3A, ControlSpecs, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3};
+use understudy_core::{
+    Affine3A, ControlSpec, ControlSpecs, Controls, GlobalPose, JointClip, Mesh, Skeleton, Vec3,
+};
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_learn::Recording;
 use understudy_learn::baselines::{Approximation, Examples, Skinned};
 use understudy_rigs::sampling::SamplingConfig;
 use understudy_rigs::{Rig, RigPose};
-use understudy_runtime::Twin;
+use understudy_runtime::{Pose, Twin};
 
 /// Poses that the skin is fitted to: as many as the baseline `lbs4` looks at.
 const POSES: usize = 200;
@@ -103,6 +105,8 @@ pub struct GlbClip {
 struct Take {
     name: String,
     rate: f32,
+    /// Of the twin, in its order.
+    controls: Vec<Vec<f32>>,
     bones: Vec<Vec<Affine3A>>,
     vertices: Vec<Vec<Vec3>>,
 }
@@ -119,6 +123,9 @@ pub(super) fn export_glb(
     check_file(output, &config.train.as_deref().into_iter().chain(clips).collect::<Vec<_>>())?;
     if let Some(rate) = config.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(JobError::setting("rate", format!("{rate} frames per second; more than 0 is wanted")));
+    }
+    if let Some(own) = kind(twin).own_skin() {
+        return export_own_skin(twin, own, path, output, config, watch);
     }
     if twin.header().inputs.bones.is_empty() {
         let problem =
@@ -180,6 +187,91 @@ pub(super) fn export_glb(
         bones: skeleton.len(),
         influences: skin.weights.max_influences(),
         weights,
+        clips: reports,
+    })
+}
+
+/// Values of the twin's controls, in its order; those that the rig no longer has are at rest.
+fn own_controls(twin: &Twin, specs: &ControlSpecs, values: &[f32]) -> Vec<f32> {
+    let value = |spec: &ControlSpec| specs.find(&spec.name).map_or(spec.default, |place| values[place]);
+    twin.header().inputs.controls.iter().map(value).collect()
+}
+
+/// A twin that moves bones of its own: these, and clips as the twin plays them.
+fn export_own_skin(
+    twin: &Twin,
+    mut own: OwnSkin,
+    path: &Path,
+    output: &Path,
+    config: &GlbSettings,
+    watch: &dyn Watch,
+) -> Result<ExportGlbReport, JobError> {
+    if config.train.is_some() {
+        let problem = "this twin has bones and weights of its own; nothing is fitted";
+        return Err(JobError::setting("--train", problem));
+    }
+    let pool = threads::pool(config.threads)?;
+    let rig = live_rig(twin, path, config.rig.as_deref());
+    let takes = pool.install(|| takes(config, twin, rig.as_deref(), watch))?;
+    if takes.is_empty() {
+        watch.event(Event::Note { message: "there is no clip: the file holds the rest pose alone" });
+    }
+    let unfit = |error: &dyn std::fmt::Display| JobError::unusable(path, error.to_string());
+    let count = twin.vertex_count();
+    let (mut played, mut twins) = (vec![Vec3::ZERO; count], vec![Vec3::ZERO; count]);
+    let (mut player, mut global) = (twin.player(1), GlobalPose::default());
+    let rest = own.mesh.positions().to_vec();
+    let (mut clips, mut reports) = (Vec::new(), Vec::new());
+    for take in &takes {
+        let (mut poses, mut misses, mut playback) = (Vec::new(), Vec::new(), 0.0f32);
+        for (controls, truth) in take.controls.iter().zip(&take.vertices) {
+            let joints = (own.pose)(controls).map_err(|error| unfit(&error))?;
+            own.skeleton.forward(&joints, &mut global).map_err(|error| unfit(&error))?;
+            let bound = global.0.iter().zip(own.skeleton.inverse_bind());
+            let matrices: Vec<Affine3A> = bound.map(|(bone, inverse)| *bone * *inverse).collect();
+            own.weights.linear_blend(&matrices, &rest, &mut played);
+            player.pose(Pose::Controls(controls), &mut twins).map_err(|error| unfit(&error))?;
+            misses.extend(distances(&played, truth));
+            playback = distances(&played, &twins).into_iter().fold(playback, f32::max);
+            poses.push(joints);
+        }
+        let summary = summarise(&misses);
+        let report = GlbClip {
+            name: take.name.clone(),
+            frames: poses.len(),
+            rate: take.rate,
+            mean_mm: summary.mean * 10.0,
+            max_mm: summary.max * 10.0,
+            playback_mm: f64::from(playback) * 10.0,
+        };
+        if report.playback_mm > PLAYBACK_MM {
+            let message = format!(
+                "clip '{}': a skin has no principal components; the file is up to {:.3} mm beside the twin",
+                report.name, report.playback_mm
+            );
+            watch.event(Event::Warning { message: &message });
+        }
+        clips.push(JointClip { name: take.name.clone(), rate: take.rate, poses, shape_weights: Vec::new() });
+        reports.push(report);
+    }
+    let colours = rig.as_deref().and_then(linear_colours);
+    // The rig as it is now comes first: its texture coordinates and colours go with it.
+    let mesh = rig.as_deref().map_or(&own.mesh, |rig| rig.mesh());
+    let scene = GltfScene {
+        skin: Some((&own.skeleton, &own.weights)),
+        clips: &clips,
+        colours: colours.as_deref(),
+        ..GltfScene::new(&twin.header().rig, mesh)
+    };
+    let bytes = to_glb_bytes(&scene).map_err(|error| JobError::unusable(path, error))?;
+    understudy_io::write_atomic(output, &bytes)?;
+    Ok(ExportGlbReport {
+        output: output.to_owned(),
+        bytes: bytes.len(),
+        vertices: count,
+        bones: own.skeleton.len(),
+        influences: own.weights.max_influences(),
+        weights: WeightSource::Twin,
         clips: reports,
     })
 }
@@ -279,7 +371,8 @@ fn takes(
         let rate = config.rate.unwrap_or_else(|| clip.own_rate());
         let sampled = clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))?;
         let (bones, vertices) = evaluate(rig, &sampled.frames)?;
-        takes.push(Take { name: clip.name, rate, bones, vertices });
+        let controls = sampled.frames.iter().map(|frame| own_controls(twin, rig.specs(), &frame.0)).collect();
+        takes.push(Take { name: clip.name, rate, controls, bones, vertices });
     }
     Ok(takes)
 }
@@ -313,8 +406,10 @@ fn recorded(folder: &Path, twin: &Twin, watch: &dyn Watch) -> Result<Vec<Take>, 
             break;
         }
         let bones = range.clone().map(|pose| poses.bones_of(pose).to_vec()).collect();
+        let own = |pose| own_controls(twin, &poses.specs, poses.controls_of(pose));
+        let controls = range.clone().map(own).collect();
         let vertices = range.map(|pose| poses.vertices_of(pose).to_vec()).collect();
-        takes.push(Take { name, rate, bones, vertices });
+        takes.push(Take { name, rate, controls, bones, vertices });
     }
     Ok(takes)
 }

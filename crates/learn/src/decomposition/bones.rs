@@ -15,9 +15,9 @@ const HOLD: f64 = 1e-9;
 
 /// What all frames need to know of the weights: `C_jk = Σ_i w_ij w_ik P_i P_iᵀ` with `P = [p; 1]`.
 pub struct WeightTables {
-    bones: usize,
+    pub(super) bones: usize,
     /// For each bone the bones that it shares vertices with, itself included, and their `C`, 4×4 by rows.
-    shared: Vec<Vec<(usize, [f64; 16])>>,
+    pub(super) shared: Vec<Vec<(usize, [f64; 16])>>,
 }
 
 impl WeightTables {

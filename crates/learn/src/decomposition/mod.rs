@@ -6,6 +6,7 @@
 //! `weights` has the Gram matrix of a vertex, `bones` that of a pair of bones. `search` alternates, `clusters`
 //! makes the first bones and sends useless ones elsewhere, `simplex` solves for the weights of one vertex.
 
+mod affine;
 mod animation;
 mod bones;
 mod clusters;
@@ -151,7 +152,7 @@ pub struct Decomposed {
     pub weights: SkinWeights,
     /// Where each bone rests: the middle of its vertices, `[B]`.
     pub centres: Vec<Vec3>,
-    /// Rest → frame of every bone, rigid, `[F][B]`.
+    /// Rest → frame of every bone, `[F][B]`; rigid, but for those of [`decompose_affine`].
     pub motions: Vec<Vec<Affine3A>>,
     /// Error after the clusters and after every iteration; never rises.
     pub history: Vec<f64>,
@@ -190,6 +191,25 @@ pub fn decompose(
     let animation = Animation::new(rest, frames)?;
     let mut search = Search::new(&animation, settings);
     let stop = search.descend(&mut watch);
+    Ok(search.finish(rest, stop))
+}
+
+/// [`decompose`] with bones that may stretch and shear: rigid bones are found first, then weights and affine bones take
+/// turns for at most so many rounds more. The sum of squares never rises.
+pub fn decompose_affine(
+    rest: &[Vec3],
+    frames: &[&[Vec3]],
+    settings: &DecompositionSettings,
+    rounds: usize,
+    mut watch: impl FnMut(DecompositionProgress) -> bool,
+) -> Result<Decomposed, DecompositionError> {
+    settings.check()?;
+    let animation = Animation::new(rest, frames)?;
+    let mut search = Search::new(&animation, settings);
+    let mut stop = search.descend(&mut watch);
+    if stop != Stop::Asked {
+        stop = search.stretch(rounds, &mut watch);
+    }
     Ok(search.finish(rest, stop))
 }
 

@@ -117,6 +117,41 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Weights and affine bones in turn, pushed on while that pays, for at most so many rounds.
+    pub fn stretch(&mut self, rounds: usize, watch: &mut impl FnMut(DecompositionProgress) -> bool) -> Stop {
+        let (mut before, mut reach) = (None::<Vec<Offset>>, 0.0);
+        let first = self.history.len();
+        for _round in 0..rounds {
+            let mut state = self.state.clone();
+            let pushed = before.is_some() && reach > 0.0;
+            if let Some(before) = before.take().filter(|_| pushed) {
+                for (now, before) in state.offsets.iter_mut().zip(&before) {
+                    now.iter_mut().zip(before).for_each(|(now, before)| *now += (*now - before) * reach);
+                }
+            }
+            weights::solve_weights(self.animation, &mut state, self.settings.influences);
+            let energy = super::affine::solve_bones(self.animation, &mut state).max(0.0);
+            self.iteration += 1;
+            if energy < self.energy {
+                reach = if reach == 0.0 { 0.5 } else { (reach * 1.2f64).min(10.0) };
+                before = Some(std::mem::replace(&mut self.state, state).offsets);
+                self.energy = energy;
+            } else if pushed {
+                reach *= 0.5;
+            } else {
+                return Stop::Converged;
+            }
+            self.history.push(self.animation.rmse(self.energy));
+            if !self.report(watch) {
+                return Stop::Asked;
+            }
+            if self.history.len() - first > RECENT && self.recent_gain() < self.settings.tolerance {
+                return Stop::Converged;
+            }
+        }
+        Stop::Iterations
+    }
+
     /// By which share an iteration lowered the error, over the last few.
     fn recent_gain(&self) -> f64 {
         let last = self.history.len() - 1;

@@ -1,4 +1,17 @@
-//! Adam (Kingma and Ba 2015).
+//! Adam (Kingma and Ba 2015), and plain gradient descent for recipes of papers that have it.
+
+use serde::{Deserialize, Serialize};
+
+/// How parameters follow the gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Optimiser {
+    /// With averages of the gradient and its square.
+    #[default]
+    Adam,
+    /// Stochastic gradient descent without momentum.
+    Sgd,
+}
 
 /// State of the optimiser: β₁ = 0.9, β₂ = 0.999, ε = 1e-8, as the body-twin paper has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -6,6 +19,7 @@ pub struct Adam {
     first: Vec<f32>,
     second: Vec<f32>,
     steps: i32,
+    optimiser: Optimiser,
 }
 
 impl Adam {
@@ -15,13 +29,35 @@ impl Adam {
 
     /// For that many parameters.
     pub fn new(count: usize) -> Self {
-        Self { first: vec![0.0; count], second: vec![0.0; count], steps: 0 }
+        Self::with_optimiser(Optimiser::Adam, count)
+    }
+
+    /// The state of an optimiser; gradient descent has none.
+    pub fn with_optimiser(optimiser: Optimiser, count: usize) -> Self {
+        let count = if optimiser == Optimiser::Adam { count } else { 0 };
+        Self { first: vec![0.0; count], second: vec![0.0; count], steps: 0, optimiser }
+    }
+
+    /// Averages of the gradient and of its square, for checkpoints.
+    pub fn averages(&self) -> [&[f32]; 2] {
+        [&self.first, &self.second]
+    }
+
+    /// Goes on where [`Adam::averages`] were taken; `None` where they are of another network.
+    pub fn restore(mut self, [first, second]: [Vec<f32>; 2], steps: usize) -> Option<Self> {
+        let fits = first.len() == self.first.len() && second.len() == self.second.len();
+        (self.first, self.second, self.steps) = (first, second, i32::try_from(steps).ok()?);
+        fits.then_some(self)
     }
 
     /// One step down the gradient. `decay` draws every parameter towards zero by `rate · decay`, apart
     /// from the gradient (Loshchilov and Hutter 2019).
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], rate: f32, decay: f32) {
         let keep = 1.0 - rate * decay;
+        if self.optimiser == Optimiser::Sgd {
+            parameters.iter_mut().zip(gradient).for_each(|(p, g)| *p = keep * *p - rate * g);
+            return;
+        }
         self.steps += 1;
         let correction_1 = 1.0 / (1.0 - Self::BETA_1.powi(self.steps));
         let correction_2 = 1.0 / (1.0 - Self::BETA_2.powi(self.steps));

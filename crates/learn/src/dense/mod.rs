@@ -6,5 +6,5 @@ mod net;
 pub mod rounding;
 pub mod train;
 
-pub use adam::Adam;
+pub use adam::{Adam, Optimiser};
 pub use net::{Net, Pass};

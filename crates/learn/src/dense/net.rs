@@ -3,12 +3,14 @@
 use crate::matrix::{View, multiply};
 use understudy_core::Random;
 use understudy_runtime::dense::Kernel;
+use understudy_runtime::diff::HiddenActivation;
 
-/// Layers `sizes[0] → sizes[1] → …`, tanh after all but the last. All parameters lie in one array:
+/// Layers `sizes[0] → sizes[1] → …`, tanh (or a rectifier) after all but the last. All parameters lie in one array:
 /// per layer weights `[out × in]` by rows, then the bias `[out]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Net {
     sizes: Vec<usize>,
+    activation: HiddenActivation,
     /// Where each layer starts.
     offsets: Vec<usize>,
     /// All parameters.
@@ -18,15 +20,26 @@ pub struct Net {
 impl Net {
     /// Weights uniform in `±sqrt(6/(in + out))` (Glorot and Bengio 2010), biases zero.
     pub fn new(sizes: &[usize], random: &mut Random) -> Self {
+        Self::with_activation(sizes, HiddenActivation::Tanh, random)
+    }
+
+    /// As [`Net::new`]; before a rectifier, which halves the variance, weights are uniform in `±sqrt(6/in)` (He et al.
+    /// 2015).
+    pub fn with_activation(sizes: &[usize], activation: HiddenActivation, random: &mut Random) -> Self {
+        let layers = sizes.len() - 1;
         let mut offsets = Vec::new();
         let mut parameters = Vec::new();
-        for pair in sizes.windows(2) {
+        for (layer, pair) in sizes.windows(2).enumerate() {
             offsets.push(parameters.len());
-            let limit = (6.0 / (pair[0] + pair[1]).max(1) as f32).sqrt();
+            let fan = match activation {
+                HiddenActivation::Relu if layer + 1 < layers => pair[0],
+                _ => pair[0] + pair[1],
+            };
+            let limit = (6.0 / fan.max(1) as f32).sqrt();
             parameters.extend((0..pair[0] * pair[1]).map(|_| random.uniform(-limit, limit)));
             parameters.extend(std::iter::repeat_n(0.0, pair[1]));
         }
-        Self { sizes: sizes.to_vec(), offsets, parameters }
+        Self { sizes: sizes.to_vec(), activation, offsets, parameters }
     }
 
     /// Sizes from input to output.
@@ -78,7 +91,10 @@ impl Pass {
             }
             multiply(out, 1.0, View::new(source, rows, size), View::new(weights, next, size).transposed());
             if layer + 1 < net.layer_count() {
-                self.kernel.tanh(out);
+                match net.activation {
+                    HiddenActivation::Tanh => self.kernel.tanh(out),
+                    HiddenActivation::Relu => out.iter_mut().for_each(|x| *x = x.max(0.0)),
+                }
             }
         }
         let last = net.layer_count() - 1;
@@ -104,6 +120,19 @@ impl Pass {
             cost += f64::from(miss * miss);
             *delta = miss * share;
         }
+        self.backward_from_slopes(net, inputs, rows, gradient);
+        0.5 * cost * f64::from(share)
+    }
+
+    /// Derivatives of any loss by the outputs of [`Self::forward`], `[rows × last]`, to be filled before
+    /// [`Self::backward_from_slopes`].
+    pub fn output_slopes(&mut self) -> &mut [f32] {
+        self.deltas.last_mut().expect("a net has a layer")
+    }
+
+    /// The gradient by all parameters of the loss whose derivatives are in [`Self::output_slopes`].
+    pub fn backward_from_slopes(&mut self, net: &Net, inputs: &[f32], rows: usize, gradient: &mut [f32]) {
+        let last = net.layer_count() - 1;
         for layer in (0..=last).rev() {
             let (size, next) = (net.sizes[layer], net.sizes[layer + 1]);
             let start = net.offsets[layer];
@@ -120,11 +149,14 @@ impl Pass {
                 let earlier = &mut earlier[..rows * size];
                 let (weights, _) = net.layer(layer);
                 multiply(earlier, 0.0, View::new(delta, rows, next), View::new(weights, next, size));
-                // tanh' = 1 − tanh².
-                earlier.iter_mut().zip(&self.outputs[layer - 1]).for_each(|(d, y)| *d *= 1.0 - y * y);
+                let outputs = earlier.iter_mut().zip(&self.outputs[layer - 1]);
+                match net.activation {
+                    // tanh' = 1 − tanh².
+                    HiddenActivation::Tanh => outputs.for_each(|(d, y)| *d *= 1.0 - y * y),
+                    HiddenActivation::Relu => outputs.filter(|(_, y)| **y <= 0.0).for_each(|(d, _)| *d = 0.0),
+                }
             }
         }
-        0.5 * cost * f64::from(share)
     }
 }
 

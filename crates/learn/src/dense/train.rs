@@ -1,7 +1,7 @@
 //! Training of one dense network on arrays in memory: shuffled batches, a schedule of rates, early stop on
 //! a validation split, the best parameters kept.
 
-use super::{Adam, Net, Pass};
+use super::{Adam, Net, Optimiser, Pass};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use understudy_core::Random;
@@ -15,13 +15,16 @@ pub enum RateSchedule {
     Cosine,
     /// It stays, as in the body-twin paper.
     Constant,
+    /// `1 / (1 + 1e-6 t)`, as in the paper of the differential twin.
+    InverseTime,
 }
 
 impl RateSchedule {
     /// The share of the first rate at a step of `whole`.
-    fn at(self, step: usize, whole: f32) -> f32 {
+    pub(crate) fn at(self, step: usize, whole: f32) -> f32 {
         match self {
             Self::Constant => 1.0,
+            Self::InverseTime => 1.0 / (1.0 + 1e-6 * step as f32),
             Self::Cosine => {
                 let cosine = 0.5 + 0.5 * (std::f32::consts::PI * step as f32 / whole).cos();
                 // The first steps go gently: Adam's averages are still empty.
@@ -40,6 +43,8 @@ pub struct TrainSettings {
     pub epochs: usize,
     /// Rows a step.
     pub batch: usize,
+    /// How parameters follow the gradient.
+    pub optimiser: Optimiser,
     /// First learning rate.
     pub rate: f32,
     /// How it goes on.
@@ -59,6 +64,7 @@ impl Default for TrainSettings {
         Self {
             epochs: 200,
             batch: 128,
+            optimiser: Optimiser::Adam,
             rate: 0.002,
             schedule: RateSchedule::Cosine,
             decay: 0.1,
@@ -150,7 +156,7 @@ pub fn train(
     let steps_an_epoch = training_rows.len() / batch;
     let whole = (settings.epochs * steps_an_epoch).max(1) as f32;
     let mut pass = Pass::new(net, batch);
-    let mut adam = Adam::new(net.parameters.len());
+    let mut adam = Adam::with_optimiser(settings.optimiser, net.parameters.len());
     let mut gradient = vec![0.0; net.parameters.len()];
     let (mut x, mut y) = (vec![0.0; batch * width], vec![0.0; batch * height]);
     let mut best = (f64::INFINITY, 0usize, net.parameters.clone());

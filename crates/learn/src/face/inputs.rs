@@ -68,6 +68,21 @@ impl Influences {
         (!head.is_empty()).then(|| calm.collect())
     }
 
+    /// All controls that take more than one value, with the mean to subtract and the scale to multiply by; of a live rig
+    /// those that move anything.
+    pub fn all(&self, poses: &Recording) -> NormalisedControls {
+        let moves = |index: usize| self.moves.as_ref().is_none_or(|moves| moves[index].contains(&true));
+        let kept = self.varying.iter().enumerate().filter(|(index, _)| moves(*index));
+        let inputs: Vec<u32> = kept.map(|(_, control)| *control).collect();
+        let (mean, scale) = inputs.iter().map(|c| normalisation(poses, *c as usize)).unzip();
+        (inputs, mean, scale)
+    }
+
+    /// Controls that take more than one value.
+    pub fn varying(&self) -> usize {
+        self.varying.len()
+    }
+
     /// Controls that move any of these vertices, with the mean to subtract and the scale to multiply by.
     pub fn of(&self, poses: &Recording, vertices: &[u32]) -> NormalisedControls {
         self.of_more_than(0.0, poses, vertices)

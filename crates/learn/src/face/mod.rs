@@ -6,7 +6,7 @@
 //! left → [`Plan::finish`] makes the parts of a twin.
 
 pub mod balance;
-mod components;
+pub(crate) mod components;
 pub mod coordinates;
 pub mod frame;
 mod held_back;

@@ -3,8 +3,16 @@
 
 #[cfg(feature = "body")]
 pub mod body;
+#[cfg(feature = "diff")]
+pub mod diff;
 #[cfg(feature = "face")]
 pub mod face;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+mod shared;
+#[cfg(feature = "skin")]
+pub mod skin;
+mod skinning;
 
 use crate::container::Opened;
 use crate::player::Play;
@@ -14,11 +22,15 @@ use understudy_core::{Affine3A, Face};
 
 #[cfg(feature = "body")]
 use body::BodyTwin;
+#[cfg(feature = "diff")]
+use diff::DiffTwin;
 #[cfg(feature = "face")]
 use face::FaceTwin;
+#[cfg(feature = "skin")]
+use skin::SkinTwin;
 
-#[cfg(not(any(feature = "body", feature = "face")))]
-compile_error!("choose at least one kind of twin: the feature `body` or `face`");
+#[cfg(not(any(feature = "body", feature = "diff", feature = "face", feature = "skin")))]
+compile_error!("choose at least one kind of twin: the feature `body`, `diff`, `face` or `skin`");
 
 /// A loaded twin. Cloning it copies nothing.
 #[derive(Debug, Clone)]
@@ -26,9 +38,15 @@ pub enum Twin {
     /// Bones in, vertices out.
     #[cfg(feature = "body")]
     Body(Arc<BodyTwin>),
+    /// Bones and controls in, or controls alone, vertices out.
+    #[cfg(feature = "diff")]
+    Diff(Arc<DiffTwin>),
     /// Controls in, vertices out.
     #[cfg(feature = "face")]
     Face(Arc<FaceTwin>),
+    /// Controls in, vertices out, by bones of its own.
+    #[cfg(feature = "skin")]
+    Skin(Arc<SkinTwin>),
 }
 
 /// What every kind can do.
@@ -55,8 +73,12 @@ impl Twin {
         match file.method()? {
             #[cfg(feature = "body")]
             body::file::METHOD => Ok(body::file::read(&file)?.into()),
+            #[cfg(feature = "diff")]
+            diff::file::METHOD => Ok(diff::file::read(&file)?.into()),
             #[cfg(feature = "face")]
             face::file::METHOD => Ok(face::file::read(&file)?.into()),
+            #[cfg(feature = "skin")]
+            skin::file::METHOD => Ok(skin::file::read(&file)?.into()),
             other => {
                 Err(TwinError::Kind(format!("a twin of method '{other}', which this program does not play")))
             }
@@ -67,8 +89,12 @@ impl Twin {
         match self {
             #[cfg(feature = "body")]
             Self::Body(twin) => Arc::clone(twin) as Arc<dyn Kind>,
+            #[cfg(feature = "diff")]
+            Self::Diff(twin) => Arc::clone(twin) as Arc<dyn Kind>,
             #[cfg(feature = "face")]
             Self::Face(twin) => Arc::clone(twin) as Arc<dyn Kind>,
+            #[cfg(feature = "skin")]
+            Self::Skin(twin) => Arc::clone(twin) as Arc<dyn Kind>,
         }
     }
 
@@ -76,8 +102,12 @@ impl Twin {
         match self {
             #[cfg(feature = "body")]
             Self::Body(twin) => &**twin,
+            #[cfg(feature = "diff")]
+            Self::Diff(twin) => &**twin,
             #[cfg(feature = "face")]
             Self::Face(twin) => &**twin,
+            #[cfg(feature = "skin")]
+            Self::Skin(twin) => &**twin,
         }
     }
 
@@ -156,6 +186,34 @@ impl From<BodyTwin> for Twin {
 #[cfg(feature = "face")]
 impl From<FaceTwin> for Twin {
     fn from(twin: FaceTwin) -> Self {
+        Arc::new(twin).into()
+    }
+}
+
+#[cfg(feature = "diff")]
+impl From<Arc<DiffTwin>> for Twin {
+    fn from(twin: Arc<DiffTwin>) -> Self {
+        Self::Diff(twin)
+    }
+}
+
+#[cfg(feature = "diff")]
+impl From<DiffTwin> for Twin {
+    fn from(twin: DiffTwin) -> Self {
+        Arc::new(twin).into()
+    }
+}
+
+#[cfg(feature = "skin")]
+impl From<Arc<SkinTwin>> for Twin {
+    fn from(twin: Arc<SkinTwin>) -> Self {
+        Self::Skin(twin)
+    }
+}
+
+#[cfg(feature = "skin")]
+impl From<SkinTwin> for Twin {
+    fn from(twin: SkinTwin) -> Self {
         Arc::new(twin).into()
     }
 }

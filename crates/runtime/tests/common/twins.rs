@@ -1,16 +1,20 @@
 //! Twins of the size that film characters have, with weights that mean nothing.
 
-// Not every test that shares this file plays both kinds.
+// Not every test that shares this file plays all kinds.
 #![allow(dead_code)]
 
 use understudy_core::{ControlSpec, ControlSpecs, Face, MeshParts, SkinWeights, Vec2};
 use understudy_runtime::body::{
     BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage,
 };
+use understudy_runtime::diff::{
+    AnchorParts, DiffParts, DiffTwin, FeatureParts, HiddenActivation, LayerNumbers, LinearSkinParts,
+};
 use understudy_runtime::face::{
     DenseParts, FaceParts, FaceTwin, MapParts, MapShape, MotionParts, NetParts, RigidBodyParts, RigidParts,
     Stage,
 };
+use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
 use understudy_runtime::{Activation, Affine3A, BoneHeader, Header, Inputs, Precision, Training, Twin, Vec3};
 
 pub const BONES: usize = 40;
@@ -180,4 +184,103 @@ pub fn sized_face(
         }],
     };
     FaceTwin::new(parts, Precision::Half).expect("a valid twin").into()
+}
+
+/// The size of a film face: 12,000 vertices, 240 anchors, rank 160, posed by controls alone.
+pub fn diff() -> Twin {
+    sized_diff(0, CONTROLS, 12_000, [512, 160], 240)
+}
+
+/// With a skin where there are bones. Widths: of the hidden layers and of the coefficients.
+pub fn sized_diff(
+    bones: usize,
+    controls: usize,
+    vertices: usize,
+    [hidden, rank]: [usize; 2],
+    anchors: usize,
+) -> Twin {
+    let layer =
+        |rows: usize, columns: usize| LayerNumbers { weights: numbers(rows * columns), bias: numbers(rows) };
+    // The first bone is the root.
+    let of_bones = (1..bones as u32).flat_map(|bone| (0..12).map(move |number| 12 * bone + number));
+    let inputs: Vec<u32> = of_bones.chain((0..controls as u32).map(|c| 12 * bones as u32 + c)).collect();
+    let count = inputs.len();
+    let anchor = |index: usize| {
+        let features: Vec<u32> = (0..count as u32).skip(index % 3).step_by(3).collect();
+        AnchorParts {
+            vertex: (index * vertices / anchors) as u32,
+            layers: vec![layer(8, features.len()), layer(8, 8), layer(3, 8)],
+            features,
+        }
+    };
+    let row = |v: usize| vec![((v % bones) as u16, 0.75), (((v + 1) % bones) as u16, 0.25)];
+    let name = |b: usize| BoneHeader { name: format!("b{b}"), parent: b.checked_sub(1) };
+    let specs = (0..controls).map(|c| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0)).collect();
+    let parts = DiffParts {
+        header: Header {
+            rig: "test".into(),
+            topology_hash: 0,
+            units: "cm".into(),
+            inputs: Inputs {
+                bones: (0..bones).map(name).collect(),
+                controls: ControlSpecs::new(specs).expect("valid controls"),
+            },
+            training: Training::default(),
+        },
+        faces: (2..vertices as u32).map(|v| Face::triangle(v - 2, v - 1, v)).collect(),
+        skin: (bones > 0).then(|| LinearSkinParts {
+            rest_bones: vec![Affine3A::IDENTITY; bones],
+            weights: SkinWeights::from_rows(&(0..vertices).map(row).collect::<Vec<_>>(), bones)
+                .expect("convex rows"),
+        }),
+        features: FeatureParts { mean: vec![0.1; count], scale: vec![0.5; count], inputs },
+        activation: if bones > 0 { HiddenActivation::Tanh } else { HiddenActivation::Relu },
+        differential: vec![layer(hidden, count), layer(hidden, hidden), layer(rank, hidden)],
+        anchors: (0..anchors).map(anchor).collect(),
+        subspace: numbers(rank * 3 * anchors),
+        basis: numbers(3 * vertices * rank),
+        places: (0..vertices).map(|v| Vec3::new((v % 20) as f32, (v / 20) as f32, 0.1)).collect(),
+    };
+    DiffTwin::new(parts, Precision::Half).expect("a valid twin").into()
+}
+
+/// The size of a film face: 12,000 vertices, 64 bones, 16 components.
+pub fn skin() -> Twin {
+    sized_skin(CONTROLS, 12_000, 64, 16)
+}
+
+/// So many vertices that follow two bones each.
+pub fn sized_skin(controls: usize, vertices: usize, bones: usize, components: usize) -> Twin {
+    let row = |v: usize| vec![((v % bones) as u16, 0.75), (((v + 1) % bones) as u16, 0.25)];
+    let rows: Vec<Vec<(u16, f32)>> = (0..vertices).map(row).collect();
+    let specs = (0..controls).map(|c| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0)).collect();
+    let point = |v: usize| Vec3::new((v % 20) as f32, (v / 20) as f32 * 0.1, 0.1 * (v % 7) as f32);
+    let (inputs, hidden) = (controls - 1, [32, 16]);
+    let parts = SkinParts {
+        header: Header {
+            rig: "test".into(),
+            topology_hash: 0,
+            units: "cm".into(),
+            inputs: Inputs { bones: Vec::new(), controls: ControlSpecs::new(specs).expect("valid controls") },
+            training: Training::default(),
+        },
+        rest_vertices: (0..vertices).map(point).collect(),
+        faces: (2..vertices as u32).map(|v| Face::triangle(v - 2, v - 1, v)).collect(),
+        weights: SkinWeights::from_rows(&rows, bones).expect("convex rows"),
+        centres: (0..bones).map(point).collect(),
+        frame: Some(MotionParts {
+            pivot: Vec3::ZERO,
+            inputs: vec![0, 3],
+            mean: vec![0.0; 2],
+            scale: vec![1.0; 2],
+            layers: vec![layer(16, 2), layer(6, 16)],
+        }),
+        inputs: (1..controls as u32).collect(),
+        mean: vec![0.0; inputs],
+        scale: vec![1.0; inputs],
+        hidden: vec![layer(hidden[0], inputs), layer(hidden[1], hidden[0])],
+        output: layer(BONE_NUMBERS * bones + components, inputs + hidden[1]),
+        components: numbers(3 * vertices * components),
+    };
+    SkinTwin::new(parts, Precision::Half).expect("a valid twin").into()
 }

@@ -2,17 +2,21 @@
 //! [`runtime::Twin`](understudy_runtime::Twin), a module beside this file, and a line in each of the places below.
 
 pub mod body;
+pub mod diff;
 pub mod face;
+pub mod skin;
 
 use super::eval::figures::{Figures, Study};
 use super::learn::Learn;
 use crate::info::NetworkFacts;
 use body::{BodyDetails, BodyLearning};
+use diff::{DiffDetails, DiffLearning};
 use face::{FaceDetails, FaceLearning};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Mesh, SkinWeights};
+use skin::{SkinDetails, SkinLearning};
+use understudy_core::{JointPose, Mesh, Skeleton, SkinWeights};
 use understudy_io::onnx::Graph;
-use understudy_runtime::Twin;
+use understudy_runtime::{PoseError, Twin};
 
 /// What the commands ask of a twin of some kind, beyond what every [`Twin`] can do.
 pub(crate) trait Kind {
@@ -55,17 +59,44 @@ pub(crate) trait Kind {
         [0, 0]
     }
 
+    /// Bones of its own, which an engine can skin with.
+    fn own_skin(&self) -> Option<OwnSkin> {
+        None
+    }
+
+    /// Draws its own bones alone as an ONNX graph: input `controls`, output `bones`. Tells whether it has some.
+    fn draw_bones(&self, _graph: &mut Graph) -> bool {
+        false
+    }
+
     /// Skinning inside it that an engine can play without any network.
     fn skin(&self) -> Option<SkinWeights> {
         None
     }
 }
 
+/// A skin whose joints are a twin's own, not the rig's.
+pub(crate) struct OwnSkin {
+    /// The twin's mesh, without what only the rig knows of it.
+    pub mesh: Mesh,
+    /// As a GLB has them.
+    pub skeleton: Skeleton,
+    /// For these joints.
+    pub weights: SkinWeights,
+    /// Where the joints are in a pose of the twin.
+    pub pose: Box<JointsOf>,
+}
+
+/// Joints of controls.
+pub(crate) type JointsOf = dyn FnMut(&[f32]) -> Result<JointPose, PoseError>;
+
 /// The kind of a twin.
 pub(crate) fn kind(twin: &Twin) -> &dyn Kind {
     match twin {
         Twin::Body(twin) => &**twin,
+        Twin::Diff(twin) => &**twin,
         Twin::Face(twin) => &**twin,
+        Twin::Skin(twin) => &**twin,
     }
 }
 
@@ -75,15 +106,21 @@ pub(crate) fn kind(twin: &Twin) -> &dyn Kind {
 pub enum Learning {
     /// Networks on groups of vertices, posed by bones.
     Body(BodyLearning),
+    /// One network in Laplacian coordinates with anchors, posed by bones and controls or by controls alone.
+    Diff(DiffLearning),
     /// Maps in texture space, posed by controls.
     Face(FaceLearning),
+    /// Bones of its own, moved by a network, posed by controls.
+    Skin(SkinLearning),
 }
 
 impl Learning {
     pub(crate) fn job(&self) -> &dyn Learn {
         match self {
             Self::Body(body) => body,
+            Self::Diff(diff) => diff,
             Self::Face(face) => face,
+            Self::Skin(skin) => skin,
         }
     }
 }
@@ -94,8 +131,12 @@ impl Learning {
 pub enum LearnDetails {
     /// Of a body.
     Body(BodyDetails),
+    /// Of a differential twin.
+    Diff(Box<DiffDetails>),
     /// Of a face.
     Face(Box<FaceDetails>),
+    /// Of a skin twin.
+    Skin(SkinDetails),
 }
 
 impl LearnDetails {
@@ -103,7 +144,9 @@ impl LearnDetails {
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Body(body) => body.lines(),
+            Self::Diff(diff) => diff.lines(),
             Self::Face(face) => face.lines(),
+            Self::Skin(skin) => skin.lines(),
         }
     }
 }

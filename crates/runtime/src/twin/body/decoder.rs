@@ -15,12 +15,9 @@ use crate::dense::{Kernel, LayerError};
 use half::f16;
 use std::collections::HashMap;
 use std::ops::Range;
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::Vec3;
 
-/// Vertices per panel.
-pub const LANES: usize = 8;
-/// Numbers per panel and column.
-pub const NUMBERS: usize = 3 * LANES;
+pub use super::super::skinning::{LANES, NUMBERS, rows};
 
 /// Numbers per pair of panels and column.
 const PAIR: usize = 2 * NUMBERS;
@@ -102,12 +99,6 @@ pub struct Coefficients<'a> {
     pub stride: usize,
     /// The bone of each pose, see [`rows`].
     pub frames: &'a [[f32; 12]],
-}
-
-/// An affine map by its rows: what eight vertices at a time are multiplied with.
-pub fn rows(map: &Affine3A) -> [f32; 12] {
-    let ([x, y, z], t) = ([map.matrix3.x_axis, map.matrix3.y_axis, map.matrix3.z_axis], map.translation);
-    [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
 }
 
 impl Decoder {
@@ -366,7 +357,7 @@ fn neighbours(targets: &[u32], sorted: &[usize], length: usize) -> (Vec<usize>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use understudy_core::{Quat, Random};
+    use understudy_core::{Affine3A, Quat, Random};
 
     #[test]
     fn every_kernel_matches_plain_products_at_every_size() {

@@ -1,6 +1,7 @@
 //! Evaluation of a body twin: one pose or a crowd, on one thread or several, without allocating.
 
-use super::decoder::{Coefficients, LANES, rows};
+use super::super::shared::OutputPointer;
+use super::decoder::{Coefficients, rows};
 use super::input_features::crowd::{BoneLanes, Lanes, Rows};
 use super::input_features::{Frames, GroupPose, input_features};
 use super::{BONE_INPUTS, BodyTwin, Group, InputFrame};
@@ -50,16 +51,6 @@ struct Chunk {
     /// The group's bone in every pose, `[block]`.
     frames: Vec<[f32; BONE_INPUTS]>,
 }
-
-/// Where all tasks write. Every vertex is in one group, every ghost has a place of its own, and every
-/// group in one task: no place is written twice.
-#[derive(Clone, Copy)]
-struct OutputPointer(*mut Vec3);
-
-// SAFETY: see above; the borrow that it stands for outlives all tasks.
-unsafe impl Send for OutputPointer {}
-// SAFETY: as above.
-unsafe impl Sync for OutputPointer {}
 
 impl Workspace {
     /// For one pose at a time, in `tasks` shares of about equal work.
@@ -284,24 +275,8 @@ impl BodyTwin {
                     *matrix = rows(&(*bone * *rest));
                 }
             }
-            let (skinning_matrices, out) = (&*skinning_matrices, OutputPointer(out.as_mut_ptr()));
-            // A crowd shares poses, one pose its panels.
-            let shares = if poses > 1 { 1 } else { chunks.len() };
-            let job = |task: usize| {
-                let (pose, share) = (task / shares, task % shares);
-                let panels = skin.panels() * share / shares..skin.panels() * (share + 1) / shares;
-                let own = panels.start * LANES..vertices.min(panels.end * LANES);
-                let out: OutputPointer = { out };
-                // SAFETY: panels share no vertex, and no other task has these of this pose.
-                let own = unsafe {
-                    std::slice::from_raw_parts_mut(out.0.add(pose * vertices + own.start), own.len())
-                };
-                skin.add(kernel, panels, &skinning_matrices[pose * joints..][..joints], own);
-            };
-            match workers {
-                Some(workers) => workers.run(poses * shares, &job),
-                None => (0..poses * shares).for_each(job),
-            }
+            let matrices = (&skinning_matrices[..poses * joints], joints);
+            skin.add_poses(kernel, matrices, (vertices, chunks.len()), workers, out);
         }
     }
 

@@ -6,6 +6,7 @@
 //! `g` and layer `l` `group.g.vertices`, `group.g.inputs`, `group.g.mean`, `group.g.scale`,
 //! `group.g.l.weights [rows,columns]` (f16, f32, or i16 in units of 2⁻¹⁵), `group.g.l.bias`.
 
+use super::super::shared::{read_faces, read_skin, write_faces, write_skin};
 use super::decoder::Form;
 use super::{BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage};
 use crate::container::{Array, Numbers, Opened, write};
@@ -13,8 +14,7 @@ use crate::dense::{Activation, Precision};
 use crate::header::HeaderBefore4;
 use crate::{Header, TwinError};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Vec3};
 
 /// The name of the kind in a file.
 pub(crate) const METHOD: &str = "body";
@@ -58,16 +58,10 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, Twin
     let bones = parts.rest_bones.iter().flat_map(|b| b.to_cols_array());
     push("rest_bones".into(), Array::floats(&[parts.rest_bones.len(), 12], bones));
     if let Some(base) = &parts.base {
-        // By bones in ascending order, as the packed twin has them: saved again, the bytes are the same.
-        let rows: Vec<BTreeMap<usize, f32>> = (0..base.vertex_count()).map(|v| merged(base.row(v))).collect();
-        push("base.lengths".into(), Array::integers(rows.iter().map(|row| row.len() as u32)));
-        push("base.bones".into(), Array::integers(rows.iter().flatten().map(|(bone, _)| *bone as u32)));
-        let weights: Vec<f32> = rows.iter().flatten().map(|(_, weight)| *weight).collect();
-        push("base.weights".into(), Array::floats(&[weights.len()], weights));
+        write_skin("base", base).into_iter().for_each(|(name, array)| push(name, array));
     }
     if !parts.faces.is_empty() {
-        let corner = |face: &Face| [0, 1, 2, 3].map(|c| face.corners().get(c).copied().unwrap_or(Face::NONE));
-        push("faces".into(), Array::integers(parts.faces.iter().flat_map(corner)));
+        push("faces".into(), write_faces(&parts.faces));
     }
     if let Some(seams) = &parts.seams {
         push("seams.vertices".into(), Array::integers(seams.vertices.iter().copied()));
@@ -106,13 +100,6 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, Twin
     write(METHOD, &parts.header, &structure, arrays)
 }
 
-/// One weight per bone.
-fn merged(row: impl Iterator<Item = (usize, f32)>) -> BTreeMap<usize, f32> {
-    let mut out = BTreeMap::new();
-    row.for_each(|(bone, weight)| *out.entry(bone).or_default() += weight);
-    out
-}
-
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.
 pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
     let (header, structure) = match file.is_before_4() {
@@ -129,8 +116,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
     let rest_vertices = file.floats("rest_vertices", Some(3))?.chunks_exact(3).map(triple).collect();
     let affine = |n: &[f32]| Affine3A::from_cols_slice(n);
     let rest_bones = file.floats("rest_bones", Some(12))?.chunks_exact(12).map(affine).collect();
-    let base =
-        if file.contains("base.lengths") { Some(base(file, header.inputs.bones.len())?) } else { None };
+    let base = read_skin(file, "base", header.inputs.bones.len())?;
     let mut precision = Precision::Single;
     let mut groups = Vec::with_capacity(headers.len());
     for (index, group) in headers.into_iter().enumerate() {
@@ -178,7 +164,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
             sources: file.integers(&format!("{seams}.sources"))?,
         }),
     };
-    let faces = if file.contains("faces") { faces(file)? } else { Vec::new() };
+    let faces = read_faces(file)?;
     if precision == Precision::Single {
         // Then it is the twin that is exact, not some of its layers.
         let layers = groups.iter_mut().flat_map(|group| &mut group.layers);
@@ -188,42 +174,4 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
     let parts =
         BodyParts { header, frame, rigid_frames, rest_vertices, rest_bones, base, faces, groups, seams };
     BodyTwin::new(parts, precision)
-}
-
-fn faces(file: &Opened<'_>) -> Result<Vec<Face>, TwinError> {
-    let corners = file.integers("faces")?;
-    let (quads, rest) = corners.as_chunks::<4>();
-    if !rest.is_empty() {
-        let problem = format!("{} corners are no whole number of faces", corners.len());
-        return Err(TwinError::Tensor { name: "faces".into(), problem });
-    }
-    let face = |[a, b, c, d]: &[u32; 4]| match *d {
-        Face::NONE => Face::triangle(*a, *b, *c),
-        _ => Face::quad(*a, *b, *c, *d),
-    };
-    Ok(quads.iter().map(face).collect())
-}
-
-fn base(file: &Opened<'_>, bones: usize) -> Result<SkinWeights, TwinError> {
-    let lengths = file.integers("base.lengths")?;
-    let (indices, weights) = (file.integers("base.bones")?, file.floats("base.weights", None)?);
-    let whole: u64 = lengths.iter().map(|l| u64::from(*l)).sum();
-    if whole > u64::from(u32::MAX) || whole != indices.len() as u64 || indices.len() != weights.len() {
-        let problem = format!("rows of {whole} entries, {} bones, {} weights", indices.len(), weights.len());
-        return Err(TwinError::Tensor { name: "base.lengths".into(), problem });
-    }
-    let mut offsets = vec![0u32];
-    for length in &lengths {
-        offsets.push(offsets[offsets.len() - 1] + length);
-    }
-    let bone = |bone: &u32| {
-        let problem = || TwinError::Tensor {
-            name: "base.bones".into(),
-            problem: format!("bone {bone} is out of range"),
-        };
-        u16::try_from(*bone).map_err(|_| problem())
-    };
-    let indices = indices.iter().map(bone).collect::<Result<Vec<u16>, TwinError>>()?;
-    SkinWeights::from_compressed(offsets, indices, weights, bones)
-        .map_err(|error| TwinError::Tensor { name: "base.weights".into(), problem: error.to_string() })
 }

@@ -10,12 +10,9 @@ mod decoder;
 mod evaluate;
 pub(crate) mod file;
 mod input_features;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
 mod pack;
 mod play;
 mod seam_correction;
-mod skin;
 
 #[doc(hidden)]
 pub use evaluate::BLOCK;
@@ -23,12 +20,12 @@ pub(crate) use evaluate::Workspace;
 pub use file::to_bytes;
 pub use seam_correction::SeamCorrection;
 
+use super::skinning::Skin;
 use crate::Header;
 use crate::dense::{Activation, Layer, Precision};
 use decoder::{Decoder, Form};
 use seam_correction::PackedSeams;
 use serde::{Deserialize, Serialize};
-use skin::Skin;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
 /// Numbers that a bone gives to a network: its transform in its parent's frame, column by column.

@@ -1,42 +1,33 @@
 //! From parts to a packed body twin and back: everything that could be wrong is checked once, here.
 
+use super::super::shared::{check_faces, check_finite, check_length, check_tree};
+use super::super::skinning::Skin;
 use super::decoder::{Decoder, Form};
 use super::seam_correction::PackedSeams;
-use super::skin::Skin;
 use super::{BONE_INPUTS, Base, BodyParts, BodyTwin, BoneInputs, Group, GroupParts, LayerParts, Storage};
+use crate::TwinError;
 use crate::dense::{Activation, Layer, LayerError, Packed, Precision};
-use crate::{BoneHeader, TwinError};
 use understudy_core::{Affine3A, Vec3};
 
 impl BodyTwin {
     /// Checks all parts and packs the networks.
     pub fn new(parts: BodyParts, precision: Precision) -> Result<Self, TwinError> {
         let (vertices, bones) = (parts.rest_vertices.len(), parts.header.inputs.bones.len());
-        let count = |what: &str, got: usize, want: usize| {
-            if got == want { Ok(()) } else { Err(TwinError::Count { what: what.into(), got, want }) }
-        };
-        count("rest bones", parts.rest_bones.len(), bones)?;
+        check_length("rest bones", parts.rest_bones.len(), bones)?;
         check_tree(&parts.header.inputs.bones)?;
         check_finite("rest vertices", parts.rest_vertices.iter().map(|v| v.is_finite()))?;
         check_finite(
             "rest bones",
             parts.rest_bones.iter().map(|b| b.is_finite() && b.inverse().is_finite()),
         )?;
-        for (face, corner) in
-            parts.faces.iter().enumerate().flat_map(|(f, face)| face.corners().iter().map(move |c| (f, *c)))
-        {
-            if corner as usize >= vertices {
-                let what = format!("corner of face {face}");
-                return Err(TwinError::Index { what, index: corner as usize, count: vertices });
-            }
-        }
+        check_faces(&parts.faces, vertices)?;
         if parts.rigid_frames && parts.base.is_none() {
             // Without one a vertex would follow the frame, not the bone.
-            count("base weights of a twin in rigid frames", 0, vertices)?;
+            check_length("base weights of a twin in rigid frames", 0, vertices)?;
         }
         if let Some(base) = &parts.base {
-            count("base weights", base.vertex_count(), vertices)?;
-            count("bones of the base", base.bone_count(), bones)?;
+            check_length("base weights", base.vertex_count(), vertices)?;
+            check_length("bones of the base", base.bone_count(), bones)?;
         }
         let inputs = bones * BONE_INPUTS + parts.header.inputs.controls.len();
         let mut cover = vec![0usize; vertices];
@@ -105,31 +96,6 @@ impl BodyTwin {
             seams: self.seams.as_ref().map(|(seams, _)| seams.clone()),
         }
     }
-}
-
-pub(super) fn check_finite(what: &str, finite: impl Iterator<Item = bool>) -> Result<(), TwinError> {
-    match finite.enumerate().find(|(_, ok)| !ok) {
-        Some((index, _)) => Err(TwinError::NonFinite { what: what.into(), index }),
-        None => Ok(()),
-    }
-}
-
-fn check_tree(bones: &[BoneHeader]) -> Result<(), TwinError> {
-    for bone in 0..bones.len() {
-        let (mut at, mut steps) = (bone, 0);
-        while let Some(parent) = bones[at].parent {
-            if parent >= bones.len() {
-                let what = format!("parent of bone {at}");
-                return Err(TwinError::Index { what, index: parent, count: bones.len() });
-            }
-            steps += 1;
-            if steps > bones.len() {
-                return Err(TwinError::Cycle { bone });
-            }
-            at = parent;
-        }
-    }
-    Ok(())
 }
 
 fn pack_group(

@@ -34,7 +34,10 @@ impl SeamCorrection {
         count("seams: shares", self.shares.len(), entries)?;
         count("seams: offsets", self.offsets.len(), entries + 1)?;
         index("seams: border", self.border, entries + 1)?;
-        super::pack::check_finite("seams: shares", self.shares.iter().map(|share| share.is_finite()))?;
+        super::super::shared::check_finite(
+            "seams: shares",
+            self.shares.iter().map(|share| share.is_finite()),
+        )?;
         let mut seen = vec![false; vertices];
         for &vertex in &self.vertices {
             index("seams: vertex", vertex as usize, vertices)?;

@@ -23,8 +23,8 @@ fn number_specs(count: usize) -> ControlSpecs {
 fn body(twin: Twin) -> BodyTwin {
     match twin {
         Twin::Body(twin) => (*twin).clone(),
-        #[cfg(feature = "face")]
-        Twin::Face(_) => panic!("a body is wanted"),
+        #[cfg(any(feature = "diff", feature = "face", feature = "skin"))]
+        _ => panic!("a body is wanted"),
     }
 }
 

@@ -63,17 +63,17 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), TwinError> {
     Ok(())
 }
 
-fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), TwinError> {
+pub(crate) fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), TwinError> {
     check_inputs(name, &motion.inputs, &motion.mean, &motion.scale, controls)?;
     check_chain(name, &motion.layers, motion.inputs.len(), 6)?;
     check_finite(&format!("{name}: pivot"), &motion.pivot.to_array())
 }
 
-fn count(what: String, got: usize, want: usize) -> Result<(), TwinError> {
+pub(crate) fn count(what: String, got: usize, want: usize) -> Result<(), TwinError> {
     if got == want { Ok(()) } else { Err(TwinError::Count { what, got, want }) }
 }
 
-fn check_finite(what: &str, numbers: &[f32]) -> Result<(), TwinError> {
+pub(crate) fn check_finite(what: &str, numbers: &[f32]) -> Result<(), TwinError> {
     match numbers.iter().position(|number| !number.is_finite()) {
         Some(index) => Err(TwinError::NonFinite { what: what.into(), index }),
         None => Ok(()),
@@ -96,7 +96,7 @@ fn claim(cover: &mut [bool], vertices: &[u32], name: &str, what: &'static str) -
     Ok(())
 }
 
-fn check_inputs(
+pub(crate) fn check_inputs(
     name: &str,
     inputs: &[u32],
     mean: &[f32],

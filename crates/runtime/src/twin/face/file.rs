@@ -61,21 +61,29 @@ struct NetHeader {
 }
 
 /// Arrays under construction.
-struct Writer {
+pub(crate) struct Writer {
     arrays: Vec<(String, Array)>,
     precision: Precision,
 }
 
 impl Writer {
-    fn push(&mut self, name: String, array: Array) {
+    pub(crate) fn new(precision: Precision) -> Self {
+        Self { arrays: Vec::new(), precision }
+    }
+
+    pub(crate) fn finish(self) -> Vec<(String, Array)> {
+        self.arrays
+    }
+
+    pub(crate) fn push(&mut self, name: String, array: Array) {
         self.arrays.push((name, array));
     }
 
-    fn row(&mut self, name: String, numbers: &[f32]) {
+    pub(crate) fn row(&mut self, name: String, numbers: &[f32]) {
         self.push(name, Array::floats(&[numbers.len()], numbers.iter().copied()));
     }
 
-    fn list(&mut self, name: String, numbers: &[u32]) {
+    pub(crate) fn list(&mut self, name: String, numbers: &[u32]) {
         self.push(name, Array::integers(numbers.iter().copied()));
     }
 
@@ -83,7 +91,7 @@ impl Writer {
         self.push(name, Array::floats(&[pairs.len(), 2], pairs.iter().flat_map(|p| p.to_array())));
     }
 
-    fn layers(&mut self, name: &str, layers: &[DenseParts]) {
+    pub(crate) fn layers(&mut self, name: &str, layers: &[DenseParts]) {
         for (index, layer) in layers.iter().enumerate() {
             let rows = layer.bias.len();
             let shape = [rows, layer.weights.len() / rows.max(1)];
@@ -93,7 +101,7 @@ impl Writer {
         }
     }
 
-    fn motion(&mut self, name: &str, motion: &MotionParts) {
+    pub(crate) fn motion(&mut self, name: &str, motion: &MotionParts) {
         self.row(format!("{name}.pivot"), &motion.pivot.to_array());
         self.list(format!("{name}.inputs"), &motion.inputs);
         self.row(format!("{name}.mean"), &motion.mean);
@@ -114,7 +122,7 @@ impl Writer {
 
 /// The bytes of a file. Same twin, same bytes.
 pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, TwinError> {
-    let mut writer = Writer { arrays: Vec::new(), precision };
+    let mut writer = Writer::new(precision);
     writer.mesh(&parts.mesh);
     let mut nets = Vec::new();
     for (index, net) in parts.nets.iter().enumerate() {
@@ -161,7 +169,7 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, Twin
             .map(|body| BodyHeader { name: body.name.clone(), layers: body.motion.layers.len() })
             .collect(),
     };
-    write(METHOD, &parts.header, &structure, writer.arrays)
+    write(METHOD, &parts.header, &structure, writer.finish())
 }
 
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.
@@ -224,7 +232,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
     FaceTwin::new(FaceParts { header, mesh, frame, nets, bodies, rigid }, precision)
 }
 
-fn motion(
+pub(crate) fn motion(
     file: &Opened<'_>,
     name: &str,
     count: usize,
@@ -244,7 +252,7 @@ fn motion(
     })
 }
 
-fn layers(
+pub(crate) fn layers(
     file: &Opened<'_>,
     name: &str,
     count: usize,
@@ -266,20 +274,22 @@ fn pairs(file: &Opened<'_>, name: &str) -> Result<Vec<Vec2>, TwinError> {
     Ok(file.floats(name, Some(2))?.chunks_exact(2).map(Vec2::from_slice).collect())
 }
 
-fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, TwinError> {
-    let faces = |name: &str| -> Result<Vec<Face>, TwinError> {
-        let face = |c: &[u32; 4]| match c[3] {
-            Face::NONE => Face::triangle(c[0], c[1], c[2]),
-            last => Face::quad(c[0], c[1], c[2], last),
-        };
-        Ok(file.integers(name)?.as_chunks::<4>().0.iter().map(face).collect())
+/// Faces of four corners each.
+pub(crate) fn faces(file: &Opened<'_>, name: &str) -> Result<Vec<Face>, TwinError> {
+    let face = |c: &[u32; 4]| match c[3] {
+        Face::NONE => Face::triangle(c[0], c[1], c[2]),
+        last => Face::quad(c[0], c[1], c[2], last),
     };
+    Ok(file.integers(name)?.as_chunks::<4>().0.iter().map(face).collect())
+}
+
+fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, TwinError> {
     let positions = file.floats("mesh.positions", Some(3))?;
     let parts = MeshParts {
         positions: positions.chunks_exact(3).map(Vec3::from_slice).collect(),
-        faces: faces("mesh.faces")?,
+        faces: faces(file, "mesh.faces")?,
         uvs: pairs(file, "mesh.uvs")?,
-        face_uvs: faces("mesh.face_uvs")?,
+        face_uvs: faces(file, "mesh.face_uvs")?,
         segments: Segments { names, of_vertex: file.integers("mesh.segments")? },
     };
     parts.build().map_err(|error| TwinError::Tensor { name: "mesh".into(), problem: error.to_string() })

@@ -41,23 +41,23 @@ struct Tape {
 }
 
 /// Dense layers with what their reverse needs.
-struct Chain {
+pub(crate) struct Chain {
     transposed: Vec<Layer>,
     /// `outputs[0]` are the inputs.
-    outputs: Vec<Vec<f32>>,
-    slopes: Vec<Vec<f32>>,
+    pub(crate) outputs: Vec<Vec<f32>>,
+    pub(crate) slopes: Vec<Vec<f32>>,
 }
 
 /// What stands between the layers of a chain.
 #[derive(Clone, Copy, PartialEq)]
-enum Between {
+pub(crate) enum Between {
     Tanh,
     /// Going forward, after so many numbers of the last layer too.
     Leaky(usize),
 }
 
 impl Chain {
-    fn new(parts: &[DenseParts], inputs: usize, precision: Precision) -> Self {
+    pub(crate) fn new(parts: &[DenseParts], inputs: usize, precision: Precision) -> Self {
         let mut columns = inputs;
         let mut chain = Self { transposed: Vec::new(), outputs: Vec::new(), slopes: Vec::new() };
         let padded = |size: usize| size.next_multiple_of(crate::dense::PANEL);
@@ -82,7 +82,7 @@ impl Chain {
         chain
     }
 
-    fn forward(&mut self, kernel: Kernel, layers: &[Layer], between: Between) {
+    pub(crate) fn forward(&mut self, kernel: Kernel, layers: &[Layer], between: Between) {
         for (index, layer) in layers.iter().enumerate() {
             let (before, after) = self.outputs.split_at_mut(index + 1);
             layer.apply(kernel, &before[index], &mut after[0]);
@@ -95,14 +95,20 @@ impl Chain {
     }
 
     /// The motion that a network of six numbers gives.
-    fn motion(&mut self, kernel: Kernel, net: &MotionNet, controls: &[f32]) -> Motion {
+    pub(crate) fn motion(&mut self, kernel: Kernel, net: &MotionNet, controls: &[f32]) -> Motion {
         net.inputs.features(controls, &mut self.outputs[0]);
         self.forward(kernel, &net.layers, Between::Tanh);
         Motion::new(self.outputs.last().expect("inputs at least"), net.pivot)
     }
 
     /// From derivatives by the six numbers to those by controls, which are added to.
-    fn backward_motion(&mut self, kernel: Kernel, net: &MotionNet, six: [f64; 6], by_controls: &mut [f32]) {
+    pub(crate) fn backward_motion(
+        &mut self,
+        kernel: Kernel,
+        net: &MotionNet,
+        six: [f64; 6],
+        by_controls: &mut [f32],
+    ) {
         let last = self.slopes.last_mut().expect("inputs at least");
         last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
         self.backward(kernel, Between::Tanh);
@@ -110,7 +116,7 @@ impl Chain {
     }
 
     /// From the last of `slopes` (before its rectifier, where it has one) to the first.
-    fn backward(&mut self, kernel: Kernel, between: Between) {
+    pub(crate) fn backward(&mut self, kernel: Kernel, between: Between) {
         for index in (0..self.transposed.len()).rev() {
             let (before, after) = self.slopes.split_at_mut(index + 1);
             let (own, layer) = (&mut before[index], &self.transposed[index]);
@@ -308,7 +314,7 @@ impl FaceTwin {
 }
 
 /// Derivatives by normalised inputs become derivatives by controls.
-fn spread(slopes: &[f32], inputs: &[u32], scale: &[f32], by_controls: &mut [f32]) {
+pub(crate) fn spread(slopes: &[f32], inputs: &[u32], scale: &[f32], by_controls: &mut [f32]) {
     for (slope, (input, scale)) in slopes.iter().zip(inputs.iter().zip(scale)) {
         by_controls[*input as usize] += slope * scale;
     }

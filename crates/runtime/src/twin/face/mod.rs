@@ -6,10 +6,10 @@
 //! [`FaceTwin::new`]; a [`Player`](crate::Player) evaluates it and its derivative by the controls. The file format is in
 //! `file.rs`, checks are in `check.rs`, packing is in `pack.rs`.
 
-mod check;
+pub(crate) mod check;
 mod evaluate;
 pub(crate) mod file;
-mod gradient;
+pub(crate) mod gradient;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod map_decoder;
@@ -19,7 +19,7 @@ mod map_decoder;
 #[doc(hidden)]
 pub mod motion;
 #[cfg(not(feature = "internals"))]
-mod motion;
+pub(crate) mod motion;
 mod pack;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -206,10 +206,10 @@ struct Net {
 
 /// The controls that a network sees, and how it normalises each.
 #[derive(Debug, Clone)]
-struct NormalisedInputs {
-    inputs: Vec<u32>,
-    mean: Vec<f32>,
-    scale: Vec<f32>,
+pub(crate) struct NormalisedInputs {
+    pub(crate) inputs: Vec<u32>,
+    pub(crate) mean: Vec<f32>,
+    pub(crate) scale: Vec<f32>,
 }
 
 /// The map of a network and where its vertices sample it.

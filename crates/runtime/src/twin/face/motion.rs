@@ -5,14 +5,14 @@ use super::pack::{pack_dense, unpack_dense};
 use super::{MotionParts, NormalisedInputs};
 use crate::TwinError;
 use crate::dense::{Kernel, Layer, Precision};
-use understudy_core::{DMat3, DQuat, DVec3, Vec3};
+use understudy_core::{Affine3A, DMat3, DQuat, DVec3, Vec3};
 
 /// The packed network of a motion.
 #[derive(Debug, Clone)]
-pub(super) struct MotionNet {
+pub(crate) struct MotionNet {
     pub(super) pivot: Vec3,
     pub(super) inputs: NormalisedInputs,
-    pub(super) layers: Vec<Layer>,
+    pub(crate) layers: Vec<Layer>,
 }
 
 /// `v ↦ R (v − pivot) + pivot + t`.
@@ -39,6 +39,12 @@ impl Motion {
         let shift = DVec3::new(f64::from(six[3]), f64::from(six[4]), f64::from(six[5]));
         let rotation = DMat3::from_quat(DQuat::from_scaled_axis(turn));
         Self { rotation, turn, shift, pivot: pivot.as_dvec3() }
+    }
+
+    /// The motion as a map, in single precision.
+    pub fn affine(&self) -> Affine3A {
+        let shift = (self.pivot + self.shift - self.rotation * self.pivot).as_vec3();
+        Affine3A::from_mat3_translation(self.rotation.as_mat3(), shift)
     }
 
     /// The motion as a function, in single precision.
@@ -94,25 +100,25 @@ fn left_jacobian(turn: DVec3) -> DMat3 {
 }
 
 impl MotionNet {
-    pub(super) fn new(name: &str, parts: MotionParts, precision: Precision) -> Result<Self, TwinError> {
+    pub(crate) fn new(name: &str, parts: MotionParts, precision: Precision) -> Result<Self, TwinError> {
         let layers = pack_dense(name, &parts.layers, parts.inputs.len(), true, precision)?;
         let MotionParts { pivot, inputs, mean, scale, layers: _ } = parts;
         Ok(Self { pivot, inputs: NormalisedInputs { inputs, mean, scale }, layers })
     }
 
     /// As it was before it was packed.
-    pub(super) fn parts(&self) -> MotionParts {
+    pub(crate) fn parts(&self) -> MotionParts {
         let NormalisedInputs { inputs, mean, scale } = self.inputs.clone();
         MotionParts { pivot: self.pivot, inputs, mean, scale, layers: unpack_dense(&self.layers) }
     }
 
     /// Length of each of the two buffers that [`MotionNet::evaluate`] wants.
-    pub(super) fn buffer_len(&self) -> usize {
+    pub(crate) fn buffer_len(&self) -> usize {
         self.layers.iter().map(|l| l.padded_rows().max(l.columns())).max().unwrap_or(0)
     }
 
     /// The motion for a pose.
-    pub(super) fn evaluate(&self, kernel: Kernel, controls: &[f32], buffers: &mut [Vec<f32>; 2]) -> Motion {
+    pub(crate) fn evaluate(&self, kernel: Kernel, controls: &[f32], buffers: &mut [Vec<f32>; 2]) -> Motion {
         let [front, back] = buffers;
         self.inputs.features(controls, front);
         let (mut read, mut write) = (front, back);
@@ -126,7 +132,7 @@ impl MotionNet {
 
 impl NormalisedInputs {
     /// What the network reads: the controls that it sees, normalised.
-    pub(super) fn features(&self, controls: &[f32], out: &mut [f32]) {
+    pub(crate) fn features(&self, controls: &[f32], out: &mut [f32]) {
         let normalised = self.inputs.iter().zip(self.mean.iter().zip(&self.scale));
         for (slot, (input, (mean, scale))) in out.iter_mut().zip(normalised) {
             *slot = (controls[*input as usize] - mean) * scale;

@@ -2,7 +2,7 @@
 
 mod checkpoint;
 mod learn;
-mod onnx;
+pub(super) mod onnx;
 
 use super::Kind;
 use crate::info::NetworkFacts;

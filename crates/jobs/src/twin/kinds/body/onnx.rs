@@ -15,7 +15,7 @@ pub(super) fn draw(graph: &mut Graph, parts: &BodyParts) {
     let bones = graph.input("bones", &[joints, 3, 4]);
     let skeleton = Skeleton::new(graph, &bones, parts.rigid_frames);
     let bone_pairs = BonePairs::new(parts);
-    let mut inputs = seen_bones(graph, joints, &bone_pairs, &skeleton);
+    let mut inputs = seen_bones(graph, joints, &bone_pairs.pairs, &skeleton);
     if !parts.header.inputs.controls.is_empty() {
         let controls = graph.input("controls", &[parts.header.inputs.controls.len()]);
         inputs = graph.node("Concat", &[&inputs, &controls], &[Attribute::Integer("axis", 0)]);
@@ -49,14 +49,19 @@ pub(super) fn draw(graph: &mut Graph, parts: &BodyParts) {
         vertices = correct_seams(graph, seams, &ghosts, vertices, parts.rest_vertices.len());
     }
     if let Some(base) = &parts.base {
-        let skinned = linear_blend(graph, parts, base, &skeleton);
+        let mut places = vec![1.0f32; 4 * parts.rest_vertices.len()];
+        for (vertex, place) in parts.rest_vertices.iter().enumerate() {
+            (0..3).for_each(|axis| places[axis * parts.rest_vertices.len() + vertex] = place[axis]);
+        }
+        let places = graph.floats(&[1, 4, parts.rest_vertices.len()], &places);
+        let skinned = linear_blend(graph, &parts.rest_bones, base, &skeleton, &places);
         vertices = graph.node("Add", &[&vertices, &skinned], &[]);
     }
     graph.output("vertices", &vertices, &[parts.rest_vertices.len(), 3]);
 }
 
 /// The input taken apart.
-struct Skeleton {
+pub(in crate::twin::kinds) struct Skeleton {
     /// `[J,3,3]`.
     linear: Value,
     /// `[J,3]`.
@@ -67,7 +72,7 @@ struct Skeleton {
 }
 
 impl Skeleton {
-    fn new(graph: &mut Graph, bones: &Value, rigid: bool) -> Self {
+    pub fn new(graph: &mut Graph, bones: &Value, rigid: bool) -> Self {
         let columns = graph.integers(&[3], &[0, 1, 2]);
         let linear = graph.node("Gather", &[bones, &columns], &[Attribute::Integer("axis", 2)]);
         let last = graph.integers(&[], &[3]);
@@ -78,7 +83,12 @@ impl Skeleton {
 }
 
 /// Twelve numbers a pair of reference `r` and bone `j`: columns of `X_r^-1 X_j` (`X_r` the frame of `r`), then `X_r^-1 (t_j − t_r)`.
-fn seen_bones(graph: &mut Graph, joints: usize, bone_pairs: &BonePairs, skeleton: &Skeleton) -> Value {
+pub(in crate::twin::kinds) fn seen_bones(
+    graph: &mut Graph,
+    joints: usize,
+    pairs: &[(Option<usize>, usize)],
+    skeleton: &Skeleton,
+) -> Value {
     let axis = |axis| Attribute::Integer("axis", axis);
     // The world is an identity after the last bone.
     let identity = graph.floats(&[1, 3, 3], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
@@ -90,9 +100,9 @@ fn seen_bones(graph: &mut Graph, joints: usize, bone_pairs: &BonePairs, skeleton
         true => graph.node("Transpose", &[&frames], &[Attribute::Integers("perm", &[0, 2, 1])]),
         false => inverse(graph, &frames),
     };
-    let count = bone_pairs.pairs.len();
-    let references: Vec<i64> = bone_pairs.pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
-    let bones: Vec<i64> = bone_pairs.pairs.iter().map(|(_, bone)| *bone as i64).collect();
+    let count = pairs.len();
+    let references: Vec<i64> = pairs.iter().map(|(r, _)| r.unwrap_or(joints) as i64).collect();
+    let bones: Vec<i64> = pairs.iter().map(|(_, bone)| *bone as i64).collect();
     let (references, bones) = (graph.integers(&[count], &references), graph.integers(&[count], &bones));
     let pick =
         |graph: &mut Graph, from: &Value, places: &Value| graph.node("Gather", &[from, places], &[axis(0)]);
@@ -311,16 +321,22 @@ fn normalised(graph: &mut Graph, group: &GroupParts, seen: &[u32], inputs: &Valu
 }
 
 /// Linear blend skinning of the base, `[V,3]`: the matrices of the bones in use `[12,J]` times a dense matrix of
-/// weights `[J,V]`, then applied to the rest places with the vertices innermost. Gathering each vertex's own
+/// weights `[J,V]`, then applied to the places `[1,4,V]`, ones last, with the vertices innermost. Gathering each vertex's own
 /// bones has less to multiply, but made the whole of Rook's twin take onnxruntime 30 ms instead of 11.
-fn linear_blend(graph: &mut Graph, parts: &BodyParts, base: &SkinWeights, skeleton: &Skeleton) -> Value {
+pub(in crate::twin::kinds) fn linear_blend(
+    graph: &mut Graph,
+    rest_bones: &[Affine3A],
+    base: &SkinWeights,
+    skeleton: &Skeleton,
+    places: &Value,
+) -> Value {
     let vertices = base.vertex_count();
     let mut used: Vec<usize> =
         (0..vertices).flat_map(|vertex| base.row(vertex).map(|(bone, _)| bone)).collect();
     used.sort_unstable();
     used.dedup();
     let joints = used.len();
-    let inverse: Vec<Affine3A> = used.iter().map(|bone| parts.rest_bones[*bone].inverse()).collect();
+    let inverse: Vec<Affine3A> = used.iter().map(|bone| rest_bones[*bone].inverse()).collect();
     let turns: Vec<f32> = inverse.iter().flat_map(|bone| bone.matrix3.transpose().to_cols_array()).collect();
     let shifts: Vec<f32> = inverse.iter().flat_map(|bone| bone.translation.to_array()).collect();
     let (turns, shifts) = (graph.floats(&[joints, 3, 3], &turns), graph.floats(&[joints, 3, 1], &shifts));
@@ -339,20 +355,17 @@ fn linear_blend(graph: &mut Graph, parts: &BodyParts, base: &SkinWeights, skelet
     let carriers = graph.node("Transpose", &[&carriers], &[Attribute::Integers("perm", &[1, 0])]);
 
     let mut weights = vec![0.0f32; joints * vertices];
-    let mut places = vec![1.0f32; 4 * vertices];
-    for (vertex, place) in parts.rest_vertices.iter().enumerate() {
+    for vertex in 0..vertices {
         for (bone, weight) in base.row(vertex) {
             let row = used.binary_search(&bone).expect("every bone was listed");
             weights[row * vertices + vertex] += weight;
         }
-        (0..3).for_each(|axis| places[axis * vertices + vertex] = place[axis]);
     }
     let weights = graph.floats(&[joints, vertices], &weights);
-    let places = graph.floats(&[1, 4, vertices], &places);
     let blended = graph.node("MatMul", &[&carriers, &weights], &[]);
     let apart = graph.integers(&[3], &[3, 4, vertices as i64]);
     let blended = graph.node("Reshape", &[&blended, &apart], &[]);
-    let moved = graph.node("Mul", &[&blended, &places], &[]);
+    let moved = graph.node("Mul", &[&blended, places], &[]);
     let along = graph.integers(&[1], &[1]);
     let moved = graph.node("ReduceSum", &[&moved, &along], &[Attribute::Integer("keepdims", 0)]);
     graph.node("Transpose", &[&moved], &[Attribute::Integers("perm", &[1, 0])])

@@ -76,7 +76,13 @@ fn network(graph: &mut Graph, controls: &Value, net: &NetParts) -> Value {
     }
 }
 
-fn normalised(graph: &mut Graph, controls: &Value, inputs: &[u32], mean: &[f32], scale: &[f32]) -> Value {
+pub(crate) fn normalised(
+    graph: &mut Graph,
+    controls: &Value,
+    inputs: &[u32],
+    mean: &[f32],
+    scale: &[f32],
+) -> Value {
     let count = inputs.len();
     let indices: Vec<i64> = inputs.iter().map(|i| i64::from(*i)).collect();
     let indices = graph.integers(&[1, count], &indices);
@@ -87,7 +93,7 @@ fn normalised(graph: &mut Graph, controls: &Value, inputs: &[u32], mean: &[f32],
 }
 
 /// A chain of dense layers on `[1, inputs]`.
-fn dense(
+pub(crate) fn dense(
     graph: &mut Graph,
     inputs: Value,
     mut columns: usize,
@@ -389,7 +395,7 @@ fn best_rotation(graph: &mut Graph, covariance: &Value, count: usize) -> Value {
 }
 
 /// A motion applied, by Rodrigues' formula.
-fn moved(graph: &mut Graph, motion: &MotionParts, controls: &Value, vertices: &Value) -> Value {
+pub(crate) fn moved(graph: &mut Graph, motion: &MotionParts, controls: &Value, vertices: &Value) -> Value {
     let inputs = normalised(graph, controls, &motion.inputs, &motion.mean, &motion.scale);
     let last = motion.layers.len() - 1;
     let after = |graph: &mut Graph, layer: usize, value: Value| match layer < last {

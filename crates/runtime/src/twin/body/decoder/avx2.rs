@@ -1,6 +1,6 @@
 //! The decoder for x86-64 with AVX2, FMA and F16C.
 
-use super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
+use super::super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
 use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights, lane_of};
 use std::arch::asm;

@@ -1,7 +1,7 @@
 //! The decoder of crowds for x86-64 with AVX-512: two panels side by side, sixteen vertices, in eight poses at a time.
 //! One pose alone waits for memory: it stays with [`super::avx2`].
 
-use super::super::lanes::{Eight, store};
+use super::super::super::lanes::{Eight, store};
 use super::avx2::{Panel, panel};
 use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, NUMBERS, PAIR, Run, STEP, Weights};
@@ -299,7 +299,7 @@ fn carry(rows: &[f32; 12], [x, y, z]: [__m512; 3]) -> [__m512; 3] {
     [along(0), along(4), along(8)]
 }
 
-/// [`super::super::lanes::triples_of_thirds`] of either half.
+/// [`super::super::super::lanes::triples_of_thirds`] of either half.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn triples_of_thirds([x, y, z]: [__m512; 3]) -> [__m512; 3] {

@@ -5,11 +5,23 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 
-use super::decoder::{LANES, NUMBERS};
+use super::shared::OutputPointer;
 use crate::dense::Kernel;
+use crate::workers::Workers;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use understudy_core::{SkinWeights, Vec3};
+use understudy_core::{Affine3A, SkinWeights, Vec3};
+
+/// Vertices per panel.
+pub const LANES: usize = 8;
+/// Numbers per panel.
+pub const NUMBERS: usize = 3 * LANES;
+
+/// An affine map by its rows: what eight vertices at a time are multiplied with.
+pub fn rows(map: &Affine3A) -> [f32; 12] {
+    let ([x, y, z], t) = ([map.matrix3.x_axis, map.matrix3.y_axis, map.matrix3.z_axis], map.translation);
+    [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
+}
 
 /// Packed skin weights.
 #[derive(Debug, Clone)]
@@ -93,7 +105,25 @@ impl Skin {
         skinning_matrices: &[[f32; 12]],
         out: &mut [Vec3],
     ) {
+        let rest = &self.rest[panels.start * NUMBERS..panels.end * NUMBERS];
+        self.add_places(kernel, panels, rest, skinning_matrices, out);
+    }
+
+    /// As [`Skin::add`] from other places than those of rest, which a twin has moved before skinning. `rest`: x, y and z
+    /// of eight vertices, panel after panel.
+    ///
+    /// # Panics
+    /// When there are more vertices than the panels have, or fewer skinning_matrices than bones.
+    pub fn add_places(
+        &self,
+        kernel: Kernel,
+        panels: Range<usize>,
+        rest: &[f32],
+        skinning_matrices: &[[f32; 12]],
+        out: &mut [Vec3],
+    ) {
         assert!(panels.end <= self.panels() && out.len() <= panels.len() * LANES, "panels hold all vertices");
+        assert!(rest.len() >= panels.len() * NUMBERS, "every vertex has a place");
         let entries = self.starts[panels.start] as usize..self.starts[panels.end] as usize;
         let highest = self.bones[entries].iter().max();
         assert!(
@@ -103,15 +133,57 @@ impl Skin {
         #[cfg(target_arch = "x86_64")]
         if kernel.has_avx2() {
             // SAFETY: the kernel says that the machine has the instructions; panels and bones were asserted.
-            unsafe { avx2::add(self, panels, skinning_matrices, out) };
+            unsafe { avx2::add(self, panels, rest, skinning_matrices, out) };
             return;
         }
         let _ = kernel;
-        self.add_portable(panels, skinning_matrices, out);
+        self.add_portable(panels, rest, skinning_matrices, out);
     }
 
-    fn add_portable(&self, panels: Range<usize>, skinning_matrices: &[[f32; 12]], out: &mut [Vec3]) {
-        for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
+    /// Adds the skinned places of all vertices of some poses. `matrices`: rest → pose of every bone by rows, `[poses ×
+    /// bones]`, and the number of bones. `sizes`: vertices of a pose, and shares into which one pose is cut; a crowd shares
+    /// poses instead. `out`: `[poses × vertices]`.
+    ///
+    /// # Panics
+    /// When there are more vertices than the panels have, or fewer matrices than bones.
+    pub fn add_poses(
+        &self,
+        kernel: Kernel,
+        (matrices, bones): (&[[f32; 12]], usize),
+        (vertices, shares): (usize, usize),
+        workers: Option<&Workers>,
+        out: &mut [Vec3],
+    ) {
+        let poses = out.len().checked_div(vertices).unwrap_or(0);
+        let shares = if poses > 1 { 1 } else { shares };
+        let out = OutputPointer(out.as_mut_ptr());
+        let job = |task: usize| {
+            let (pose, share) = (task / shares, task % shares);
+            let panels = self.panels() * share / shares..self.panels() * (share + 1) / shares;
+            let own = panels.start * LANES..vertices.min(panels.end * LANES);
+            // The whole of it, not its field: a bare pointer is not shared between threads.
+            let out: OutputPointer = { out };
+            // SAFETY: `out` holds all vertices of all poses and is borrowed until the tasks have ended; panels share no
+            // vertex, and no other task has these of this pose.
+            let own =
+                unsafe { std::slice::from_raw_parts_mut(out.0.add(pose * vertices + own.start), own.len()) };
+            self.add(kernel, panels, &matrices[pose * bones..(pose + 1) * bones], own);
+        };
+        match workers {
+            Some(workers) => workers.run(poses * shares, &job),
+            None => (0..poses * shares).for_each(job),
+        }
+    }
+
+    fn add_portable(
+        &self,
+        panels: Range<usize>,
+        rest: &[f32],
+        skinning_matrices: &[[f32; 12]],
+        out: &mut [Vec3],
+    ) {
+        let places = rest.chunks_exact(NUMBERS);
+        for ((panel, rest), out) in panels.zip(places).zip(out.chunks_mut(LANES)) {
             let mut blend = [[0.0f32; LANES]; 12];
             for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
                 let matrix = &skinning_matrices[self.bones[entry] as usize];
@@ -120,7 +192,6 @@ impl Skin {
                     lanes.for_each(|(sum, weight)| *sum += weight * number);
                 }
             }
-            let rest = &self.rest[panel * NUMBERS..][..NUMBERS];
             for (lane, place) in out.iter_mut().enumerate() {
                 let row = |row: usize| {
                     blend[row][lane] * rest[lane]
@@ -136,9 +207,8 @@ impl Skin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decoder::rows;
     use super::*;
-    use understudy_core::{Affine3A, Quat, Random};
+    use understudy_core::{Quat, Random};
 
     #[test]
     fn every_kernel_matches_plain_skinning_at_every_size() {

@@ -1,21 +1,27 @@
 //! Skinning for x86-64 with AVX2, FMA and F16C.
 
-use super::super::decoder::{LANES, NUMBERS};
 use super::super::lanes::{store, triples};
-use super::Skin;
+use super::{LANES, NUMBERS, Skin};
 use std::arch::x86_64::*;
 use std::ops::Range;
 use understudy_core::Vec3;
 
 /// # Safety
-/// The machine has AVX2, FMA and F16C; the panels exist and hold all of `out`, and every bone of theirs has a
-/// matrix.
+/// The machine has AVX2, FMA and F16C; the panels exist, hold all of `out` and have their places in `rest`, and every
+/// bone of theirs has a matrix.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub unsafe fn add(skin: &Skin, panels: Range<usize>, skinning_matrices: &[[f32; 12]], out: &mut [Vec3]) {
-    for (panel, out) in panels.zip(out.chunks_mut(LANES)) {
+pub unsafe fn add(
+    skin: &Skin,
+    panels: Range<usize>,
+    rest: &[f32],
+    skinning_matrices: &[[f32; 12]],
+    out: &mut [Vec3],
+) {
+    let places = rest.chunks_exact(NUMBERS);
+    for ((panel, rest), out) in panels.zip(places).zip(out.chunks_mut(LANES)) {
         // SAFETY: the panel exists, so its entries and its rest places do; `out` holds `out.len()` places.
         unsafe {
-            let [a, b, c] = triples(skinned(skin, panel, skinning_matrices));
+            let [a, b, c] = triples(skinned(skin, panel, rest, skinning_matrices));
             if out.len() == LANES {
                 let from = out.as_ptr().cast::<f32>();
                 let sums = [
@@ -36,7 +42,7 @@ pub unsafe fn add(skin: &Skin, panels: Range<usize>, skinning_matrices: &[[f32; 
 /// Eight places, x, y and z apart.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn skinned(skin: &Skin, panel: usize, skinning_matrices: &[[f32; 12]]) -> [__m256; 3] {
+unsafe fn skinned(skin: &Skin, panel: usize, rest: &[f32], skinning_matrices: &[[f32; 12]]) -> [__m256; 3] {
     // SAFETY: promised by the caller.
     unsafe {
         // Twelve sums, a weight and a number: fourteen of the sixteen registers.
@@ -49,7 +55,7 @@ unsafe fn skinned(skin: &Skin, panel: usize, skinning_matrices: &[[f32; 12]]) ->
                 *sum = _mm256_fmadd_ps(weights, _mm256_broadcast_ss(number), *sum);
             }
         }
-        let rest = skin.rest.as_ptr().add(panel * NUMBERS);
+        let rest = rest.as_ptr();
         let [x, y, z] = [_mm256_loadu_ps(rest), _mm256_loadu_ps(rest.add(8)), _mm256_loadu_ps(rest.add(16))];
         let row = |row: usize| {
             let sum = _mm256_fmadd_ps(x, blend[row], blend[row + 3]);

@@ -1,0 +1,208 @@
+//! The derivative of a loss by the controls, `∂L/∂p = (∂c/∂p)ᵀ Bᵀ X_iᵀ ∂L/∂v_i`, by one pass back through the networks.
+//! With bones it is the derivative by the controls beside them, bones held still.
+
+use super::evaluate::{activate, unpack_places};
+use super::pack::row_of;
+use super::{BLOCK_VERTICES, BONE_INPUTS, DiffTwin, HiddenActivation};
+use crate::PoseError;
+use crate::dense::{Activation, Kernel, Layer, PANEL};
+use crate::error::{check_count, check_finite};
+use understudy_core::{Affine3A, SkinWeights, Vec3};
+
+/// Memory for one forward and backward pass, made once, and used with no other twin: a [`Player`](crate::Player) owns
+/// both.
+pub(super) struct GradientSpace {
+    kernel: Kernel,
+    features: Vec<f32>,
+    by_features: Vec<f32>,
+    differential: Chain,
+    anchors: Vec<Chain>,
+    subspace: Option<Chain>,
+    /// Of each run of vertices.
+    blocks: Vec<Chain>,
+    skin: Option<SkinWeights>,
+    by_coefficients: Vec<f32>,
+    vertices: Vec<Vec3>,
+    by_vertices: Vec<Vec3>,
+}
+
+/// A network that remembers what came out of each layer.
+struct Chain {
+    transposed: Vec<Layer>,
+    /// `outputs[0]` are the inputs.
+    outputs: Vec<Vec<f32>>,
+    slopes: Vec<Vec<f32>>,
+}
+
+impl Chain {
+    fn new(layers: &[Layer], twin: &DiffTwin) -> Self {
+        let padded = |size: usize| vec![0.0; size.next_multiple_of(PANEL)];
+        let inputs = layers.first().map_or(0, Layer::columns);
+        let sizes = std::iter::once(inputs).chain(layers.iter().map(Layer::rows));
+        let outputs: Vec<Vec<f32>> = sizes.map(padded).collect();
+        let turn = |layer: &Layer| {
+            let (weights, _) = layer.unpack();
+            let (rows, columns) = (layer.rows(), layer.columns());
+            let mut turned = vec![0.0; weights.len()];
+            for row in 0..rows {
+                for column in 0..columns {
+                    turned[column * rows + row] = weights[row * columns + column];
+                }
+            }
+            Layer::pack(&turned, &vec![0.0; columns], rows, Activation::None, twin.precision)
+                .expect("weights that were packed once fit")
+        };
+        Self { transposed: layers.iter().map(turn).collect(), slopes: outputs.clone(), outputs }
+    }
+
+    fn forward(&mut self, kernel: Kernel, layers: &[Layer], activation: HiddenActivation) -> &[f32] {
+        for (index, layer) in layers.iter().enumerate() {
+            let (before, after) = self.outputs.split_at_mut(index + 1);
+            layer.apply(kernel, &before[index], &mut after[0]);
+            if index + 1 < layers.len() {
+                activate(activation, &mut after[0]);
+            }
+        }
+        &self.outputs[layers.len()]
+    }
+
+    /// From the last of `slopes` to the first.
+    fn backward(&mut self, kernel: Kernel, activation: HiddenActivation) -> &[f32] {
+        for index in (0..self.transposed.len()).rev() {
+            let (before, after) = self.slopes.split_at_mut(index + 1);
+            self.transposed[index].apply(kernel, &after[0], &mut before[index]);
+            if index > 0 {
+                for (slope, y) in before[index].iter_mut().zip(&self.outputs[index]) {
+                    *slope *= match activation {
+                        HiddenActivation::Tanh => 1.0 - y * y,
+                        HiddenActivation::Relu => f32::from(u8::from(*y > 0.0)),
+                    };
+                }
+            }
+        }
+        &self.slopes[0]
+    }
+
+    fn last_slopes(&mut self) -> &mut [f32] {
+        self.slopes.last_mut().expect("inputs at least")
+    }
+}
+
+impl GradientSpace {
+    /// Memory for a twin.
+    pub fn new(twin: &DiffTwin) -> Self {
+        let one = |layer: &Layer| Chain::new(std::slice::from_ref(layer), twin);
+        let features = twin.features.inputs.len();
+        let skin = twin.skin.as_ref();
+        Self {
+            kernel: Kernel::detect(),
+            features: vec![0.0; features.next_multiple_of(PANEL)],
+            by_features: vec![0.0; features],
+            differential: Chain::new(&twin.differential, twin),
+            anchors: twin.anchors.iter().map(|anchor| Chain::new(&anchor.layers, twin)).collect(),
+            subspace: twin.subspace.as_ref().map(one),
+            blocks: twin.blocks.iter().map(one).collect(),
+            skin: skin.map(|skin| skin.weights.unpack(twin.vertex_count, twin.bone_count()).1),
+            by_coefficients: vec![0.0; twin.rank.next_multiple_of(PANEL)],
+            vertices: vec![Vec3::ZERO; twin.vertex_count],
+            by_vertices: vec![Vec3::ZERO; twin.vertex_count],
+        }
+    }
+}
+
+impl DiffTwin {
+    pub(super) fn gradient(
+        &self,
+        bones: &[Affine3A],
+        controls: &[f32],
+        space: &mut GradientSpace,
+        loss: &mut crate::player::Loss<'_>,
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        check_count("bones of the pose", bones.len(), self.bone_count())?;
+        check_count("controls of the pose", controls.len(), self.header.inputs.controls.len())?;
+        check_count("derivatives by controls", by_controls.len(), controls.len())?;
+        check_finite("bones of the pose", bones.iter().map(|b| b.is_finite()))?;
+        check_finite("controls of the pose", controls.iter().map(|c| c.is_finite()))?;
+        let GradientSpace { kernel, features, by_features, differential, anchors, .. } = space;
+        let (kernel, activation) = (*kernel, self.activation);
+        self.fill_features(bones, controls, features);
+        // Forward.
+        differential.outputs[0].copy_from_slice(features);
+        differential.forward(kernel, &self.differential, activation);
+        for (index, (chain, anchor)) in anchors.iter_mut().zip(&self.anchors).enumerate() {
+            let slots = chain.outputs[0].iter_mut().zip(&anchor.features);
+            slots.for_each(|(slot, feature)| *slot = features[*feature as usize]);
+            let moved = chain.forward(kernel, &anchor.layers, activation);
+            if let Some(subspace) = &mut space.subspace {
+                subspace.outputs[0][3 * index..][..3].copy_from_slice(&moved[..3]);
+            }
+        }
+        let last = differential.outputs.last().expect("inputs at least");
+        space.by_coefficients.copy_from_slice(last);
+        if let (Some(chain), Some(layer)) = (&mut space.subspace, &self.subspace) {
+            let added = chain.forward(kernel, std::slice::from_ref(layer), activation);
+            space.by_coefficients.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
+        }
+        let blocks = space.blocks.iter_mut().zip(&self.blocks);
+        for ((chain, layer), out) in blocks.zip(space.vertices.chunks_mut(BLOCK_VERTICES)) {
+            chain.outputs[0].copy_from_slice(&space.by_coefficients);
+            unpack_places(chain.forward(kernel, std::slice::from_ref(layer), activation), out);
+        }
+        let blend = |vertex: usize, weights: &SkinWeights, rest: &[Affine3A]| {
+            let mut sum = Affine3A::from_mat3_translation(understudy_core::Mat3::ZERO, Vec3::ZERO);
+            for (bone, weight) in weights.row(vertex) {
+                let matrix = bones[bone] * rest[bone];
+                sum.matrix3 += matrix.matrix3 * weight;
+                sum.translation += matrix.translation * weight;
+            }
+            sum
+        };
+        let skin = space.skin.as_ref().zip(self.skin.as_ref().map(|skin| &skin.inverse_rest[..]));
+        if let Some((weights, rest)) = skin {
+            for (vertex, place) in space.vertices.iter_mut().enumerate() {
+                *place = blend(vertex, weights, rest).transform_point3(*place);
+            }
+        }
+        space.by_vertices.fill(Vec3::ZERO);
+        loss(&space.vertices, &mut space.by_vertices);
+        // Backward.
+        if let Some((weights, rest)) = skin {
+            for (vertex, slope) in space.by_vertices.iter_mut().enumerate() {
+                *slope = Vec3::from(blend(vertex, weights, rest).matrix3.transpose() * (*slope).to_vec3a());
+            }
+        }
+        space.by_coefficients.fill(0.0);
+        for (chain, slopes) in space.blocks.iter_mut().zip(space.by_vertices.chunks(BLOCK_VERTICES)) {
+            let last = chain.last_slopes();
+            last.fill(0.0);
+            for (vertex, slope) in slopes.iter().enumerate() {
+                (0..3).for_each(|axis| last[row_of(vertex, axis)] = slope[axis]);
+            }
+            let own = chain.backward(kernel, activation);
+            space.by_coefficients.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        differential.last_slopes().copy_from_slice(&space.by_coefficients);
+        let own = differential.backward(kernel, activation);
+        by_features.copy_from_slice(&own[..self.features.inputs.len()]);
+        if let Some(subspace) = &mut space.subspace {
+            subspace.last_slopes().copy_from_slice(&space.by_coefficients);
+            let by_anchors = subspace.backward(kernel, activation);
+            for (index, (chain, anchor)) in anchors.iter_mut().zip(&self.anchors).enumerate() {
+                chain.last_slopes()[..3].copy_from_slice(&by_anchors[3 * index..][..3]);
+                let own = chain.backward(kernel, activation);
+                let slots = anchor.features.iter().zip(own);
+                slots.for_each(|(feature, slope)| by_features[*feature as usize] += slope);
+            }
+        }
+        by_controls.fill(0.0);
+        let first_control = bones.len() * BONE_INPUTS;
+        for ((input, scale), slope) in self.features.inputs.iter().zip(&self.features.scale).zip(by_features)
+        {
+            if let Some(control) = (*input as usize).checked_sub(first_control) {
+                by_controls[control] += *slope * scale;
+            }
+        }
+        Ok(())
+    }
+}
