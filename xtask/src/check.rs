@@ -10,7 +10,7 @@ pub fn run() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     // An engine may leave a kind of twin out, and has none of what training alone uses.
-    for kind in ["body", "diff", "face"] {
+    for kind in ["body", "diff", "face", "skin"] {
         let features = ["--no-default-features", "--features", kind, "--quiet", "--", "-D", "warnings"];
         cargo(&[&["clippy", "--package", "understudy-runtime"], &features[..]].concat())?;
     }

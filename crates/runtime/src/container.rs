@@ -36,6 +36,8 @@ pub(crate) enum Numbers {
     Half,
     /// i16 in units of 2⁻¹⁵.
     Fixed,
+    /// u16.
+    Whole,
 }
 
 /// An array on its way to the file.
@@ -263,6 +265,7 @@ impl<'a> Opened<'a> {
         Ok(match self.tensor(name)?.kind {
             ElementType::F16 => Numbers::Half,
             ElementType::I16 => Numbers::Fixed,
+            ElementType::U16 => Numbers::Whole,
             _ => Numbers::Single,
         })
     }

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A [`Twin`] is shared (cloning it copies nothing), a [`Player`] is one for each thread or character: it owns its twin
-//! and its working memory. Clips, crowds and gradients are in `examples/`. [`body`], [`face`] and [`skin`] hold the kinds, each
+//! and its working memory. Clips, crowds and gradients are in `examples/`. [`body`], [`diff`], [`face`] and [`skin`] hold the kinds, each
 //! behind a cargo feature of its name; making and exporting twins goes through their parts.
 
 // What training and benchmarks alone use is dead code to an engine, and is not in its program.

@@ -11,7 +11,8 @@ use understudy_runtime::Twin;
 
 #[test]
 fn a_loaded_twin_takes_little_more_than_its_file() {
-    let made = [("body", twins::body()), ("diff", twins::diff()), ("face", twins::face())];
+    let made =
+        [("body", twins::body()), ("diff", twins::diff()), ("face", twins::face()), ("skin", twins::skin())];
     let made = made.map(|(name, twin)| (name.to_owned(), twin.to_bytes().expect("a valid twin")));
     let named = std::env::var("UNDERSTUDY_TWINS").unwrap_or_default();
     let named = named.split(':').filter(|path| !path.is_empty());

@@ -25,7 +25,7 @@ pub fn ways(poses: &Recording, vertices: &[u32], least: f64) -> usize {
 
 /// `offset ≈ mean + Σ_k c_k · way_k`, with numbers `c_k` of unit variance.
 pub struct Components {
-    /// Over all poses.
+    /// Over all poses, or what was put in its place.
     pub mean: Vec<f64>,
     /// The longest first; fewer than were asked for where there are no more.
     pub ways: Vec<Vec<f64>>,
@@ -37,11 +37,19 @@ impl Components {
     /// # Panics
     /// Without poses.
     pub fn new(poses: &[Vec<f64>], most: usize) -> Self {
-        let (count, width) = (poses.len(), poses[0].len());
-        let mut mean = vec![0.0; width];
+        let mut mean = vec![0.0; poses[0].len()];
         for pose in poses {
-            mean.iter_mut().zip(pose).for_each(|(sum, number)| *sum += number / count as f64);
+            mean.iter_mut().zip(pose).for_each(|(sum, number)| *sum += number / poses.len() as f64);
         }
+        Self::about(mean, poses, most)
+    }
+
+    /// Ways from another place than the mean: from zero, they say the mean as well.
+    ///
+    /// # Panics
+    /// Without poses.
+    pub fn about(mean: Vec<f64>, poses: &[Vec<f64>], most: usize) -> Self {
+        let (count, width) = (poses.len(), mean.len());
         let rows: Vec<f64> =
             poses.iter().flat_map(|pose| pose.iter().zip(&mean).map(|(p, m)| p - m)).collect();
         // X Xᵀ has the same eigenvalues as the far larger Xᵀ X.

@@ -6,7 +6,7 @@ use super::inputs::{Influences, NormalisedControls};
 use super::motion::motion;
 use rayon::prelude::*;
 use understudy_core::Vec3;
-use understudy_runtime::face::MotionParts;
+use understudy_runtime::MotionParts;
 use understudy_runtime::face::rigid::RigidFit;
 
 /// Poses that suffice to find the rigid part of a head.

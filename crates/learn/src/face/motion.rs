@@ -7,9 +7,9 @@ use crate::dense::Net;
 use crate::dense::train::{TrainReport, TrainSettings, train};
 use rayon::prelude::*;
 use understudy_core::{DQuat, DVec3, Random, Vec3};
-use understudy_runtime::face::motion::Motion;
 use understudy_runtime::face::rigid::RigidFit;
-use understudy_runtime::face::{DenseParts, MotionParts};
+use understudy_runtime::network::motion::Motion;
+use understudy_runtime::{DenseParts, MotionParts};
 
 /// Rows that a network sees, each pose many times: so many steps however many poses there are.
 const ROWS: usize = 2_500_000;

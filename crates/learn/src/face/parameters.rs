@@ -5,8 +5,9 @@
 
 use super::net::{NetKind, NetSpec};
 use understudy_core::Random;
+use understudy_runtime::DenseParts;
 use understudy_runtime::face::map_decoder::MapShape;
-use understudy_runtime::face::{DenseParts, LEAK, MapParts, NetParts, pixel_weights};
+use understudy_runtime::face::{LEAK, MapParts, NetParts, pixel_weights};
 
 /// Hidden units an input: a network that sees few controls is narrower.
 const UNITS: usize = 4;

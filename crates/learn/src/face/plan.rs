@@ -15,8 +15,8 @@ use super::{FaceLearnError, FaceSettings, Recording};
 use understudy_core::{Face, Mesh, Random, Vec2, Vec3};
 use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::sample::stepped;
-use understudy_runtime::face::{FaceParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage};
-use understudy_runtime::{Header, Inputs, Training};
+use understudy_runtime::face::{FaceParts, NetParts, RigidBodyParts, RigidParts, Stage};
+use understudy_runtime::{Header, Inputs, MotionParts, Training};
 
 /// Validation poses that suffice.
 const MOST_VALIDATION: usize = 96;

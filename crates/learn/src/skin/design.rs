@@ -10,7 +10,7 @@ use crate::Recording;
 use crate::cholesky::Cholesky;
 use rayon::prelude::*;
 use understudy_core::{SkinWeights, Vec3};
-use understudy_runtime::face::DenseParts;
+use understudy_runtime::DenseParts;
 use understudy_runtime::skin::BONE_NUMBERS;
 
 /// What the vertices leave open (how a bone stretches across a flat patch) is decided for the smallest numbers: the weight

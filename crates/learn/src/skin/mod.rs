@@ -26,10 +26,8 @@ use std::cell::Cell;
 use thiserror::Error;
 use understudy_core::{SkinWeights, Vec3};
 use understudy_rigs::Rig;
-use understudy_runtime::face::MotionParts;
-use understudy_runtime::skin::WEIGHT_UNITS;
-use understudy_runtime::skin::{SkinParts, SkinTwin};
-use understudy_runtime::{Distances, Header, Inputs, Precision, Training, Twin, TwinError};
+use understudy_runtime::skin::{SkinParts, SkinTwin, WEIGHT_UNITS};
+use understudy_runtime::{Distances, Header, Inputs, MotionParts, Precision, Training, Twin, TwinError};
 
 /// Why a skin twin could not be learned.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -384,7 +382,8 @@ fn components(poses: &Recording, held: &[u32], design: &Design, wanted: usize) -
         .filter(|pose| held.binary_search(&(*pose as u32)).is_err())
         .collect();
     let left: Vec<Vec<f64>> = chosen.par_iter().map(|pose| design.left(poses.vertices_of(*pose))).collect();
-    let ways = Components::new(&left, wanted).ways;
+    let Some(width) = left.first().map(Vec::len) else { return Vec::new() };
+    let ways = Components::about(vec![0.0; width], &left, wanted).ways;
     let unit = |way: Vec<f64>| {
         let square = way.iter().map(|w| w * w).sum::<f64>() * 3.0 / way.len() as f64;
         let factor = 1.0 / square.sqrt().max(f64::MIN_POSITIVE);

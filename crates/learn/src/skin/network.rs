@@ -10,7 +10,7 @@ use crate::dense::train::{Stop, train};
 use crate::face::inputs::NormalisedControls;
 use crate::matrix::{View, multiply};
 use understudy_core::Random;
-use understudy_runtime::face::DenseParts;
+use understudy_runtime::DenseParts;
 
 /// How strongly regression is drawn to zero, relative to the mean square of the inputs: what tells controls apart that always
 /// move together.

@@ -9,10 +9,18 @@ pub mod diff;
 pub mod face;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod network;
+#[cfg(not(feature = "internals"))]
+mod network;
 mod shared;
 #[cfg(feature = "skin")]
 pub mod skin;
 mod skinning;
+
+pub use network::DenseParts;
+pub use network::motion::MotionParts;
 
 use crate::container::Opened;
 use crate::player::Play;

@@ -1,26 +1,25 @@
 //! What several kinds of twins write, read and check in the same way: faces, skin weights, the tree of bones.
 
-use crate::container::{Array, Opened};
+use crate::container::{Array, Numbers, Opened};
 use crate::{BoneHeader, TwinError};
 use std::collections::BTreeMap;
 use understudy_core::{Face, SkinWeights, Vec3};
 
 /// The corners of all faces, four each.
 pub fn write_faces(faces: &[Face]) -> Array {
-    let corner = |face: &Face| [0, 1, 2, 3].map(|c| face.corners().get(c).copied().unwrap_or(Face::NONE));
-    Array::integers(faces.iter().flat_map(corner))
+    Array::integers(faces.iter().flat_map(|face| face.raw()))
 }
 
-/// The faces of a file; none where it has none.
-pub fn read_faces(file: &Opened<'_>) -> Result<Vec<Face>, TwinError> {
-    if !file.contains("faces") {
+/// The faces that a file has under that name; none where it has none.
+pub fn read_faces(file: &Opened<'_>, name: &str) -> Result<Vec<Face>, TwinError> {
+    if !file.contains(name) {
         return Ok(Vec::new());
     }
-    let corners = file.integers("faces")?;
+    let corners = file.integers(name)?;
     let (quads, rest) = corners.as_chunks::<4>();
     if !rest.is_empty() {
         let problem = format!("{} corners are no whole number of faces", corners.len());
-        return Err(TwinError::Tensor { name: "faces".into(), problem });
+        return Err(TwinError::Tensor { name: name.into(), problem });
     }
     let face = |[a, b, c, d]: &[u32; 4]| match *d {
         Face::NONE => Face::triangle(*a, *b, *c),
@@ -29,15 +28,28 @@ pub fn read_faces(file: &Opened<'_>) -> Result<Vec<Face>, TwinError> {
     Ok(quads.iter().map(face).collect())
 }
 
-/// Skin weights as `NAME.lengths`, `NAME.bones` and `NAME.weights`.
+/// Parts of one that skin weights may be rounded to: then they take two bytes each, in files and in memory.
+pub const WEIGHT_UNITS: f32 = 32768.0;
+
+/// Whether skin weights are whole numbers of [`WEIGHT_UNITS`].
+pub fn are_whole(mut weights: impl Iterator<Item = f32>) -> bool {
+    weights.all(|weight| (weight * WEIGHT_UNITS).fract() == 0.0)
+}
+
+/// Skin weights as `NAME.lengths`, `NAME.bones` and `NAME.weights`, the last in u16 where they are whole numbers of
+/// [`WEIGHT_UNITS`].
 pub fn write_skin(name: &str, skin: &SkinWeights) -> [(String, Array); 3] {
     // By bones in ascending order, as the packed twin has them: saved again, the bytes are the same.
     let rows: Vec<BTreeMap<usize, f32>> = (0..skin.vertex_count()).map(|v| merged(skin.row(v))).collect();
     let weights: Vec<f32> = rows.iter().flatten().map(|(_, weight)| *weight).collect();
+    let numbers = match !weights.is_empty() && are_whole(weights.iter().copied()) {
+        true => Array::integers(weights.iter().map(|weight| (weight * WEIGHT_UNITS) as u32)),
+        false => Array::floats(&[weights.len()], weights),
+    };
     [
         (format!("{name}.lengths"), Array::integers(rows.iter().map(|row| row.len() as u32))),
         (format!("{name}.bones"), Array::integers(rows.iter().flatten().map(|(bone, _)| *bone as u32))),
-        (format!("{name}.weights"), Array::floats(&[weights.len()], weights)),
+        (format!("{name}.weights"), numbers),
     ]
 }
 
@@ -55,7 +67,10 @@ pub fn read_skin(file: &Opened<'_>, name: &str, bones: usize) -> Result<Option<S
         return Ok(None);
     }
     let (rows, bone_of) = (file.integers(&lengths)?, file.integers(&indices)?);
-    let numbers = file.floats(&weights, None)?;
+    let mut numbers = file.floats(&weights, None)?;
+    if file.stored(&weights)? == Numbers::Whole {
+        numbers.iter_mut().for_each(|number| *number /= WEIGHT_UNITS);
+    }
     let whole: u64 = rows.iter().map(|l| u64::from(*l)).sum();
     if whole > u64::from(u32::MAX) || whole != bone_of.len() as u64 || bone_of.len() != numbers.len() {
         let problem = format!("rows of {whole} entries, {} bones, {} weights", bone_of.len(), numbers.len());

@@ -5,7 +5,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 
-use super::shared::OutputPointer;
+use super::shared::{OutputPointer, WEIGHT_UNITS, are_whole};
 use crate::dense::Kernel;
 use crate::workers::Workers;
 use std::collections::BTreeMap;
@@ -31,36 +31,56 @@ pub struct Skin {
     /// Where each panel's entries start, and the end of the last, `[panels + 1]`.
     starts: Vec<u32>,
     /// The bone of each entry.
-    bones: Vec<u32>,
-    /// Eight weights per entry.
-    weights: Vec<[f32; LANES]>,
+    bones: Vec<u16>,
+    weights: Weights,
+}
+
+/// Eight weights per entry.
+#[derive(Debug, Clone)]
+enum Weights {
+    Single(Vec<[f32; LANES]>),
+    /// In units of [`WEIGHT_UNITS`], where all of them are whole: half the memory.
+    Whole(Vec<[u16; LANES]>),
+}
+
+impl Weights {
+    fn lane(&self, entry: usize, lane: usize) -> f32 {
+        match self {
+            Self::Single(weights) => weights[entry][lane],
+            Self::Whole(weights) => f32::from(weights[entry][lane]) / WEIGHT_UNITS,
+        }
+    }
 }
 
 impl Skin {
     /// Packs weights of vertices in the order of the mesh: neighbours share their bones.
     pub fn new(base: &SkinWeights, rest: &[Vec3]) -> Self {
         let panels = rest.len().div_ceil(LANES);
-        let mut out = Self {
-            rest: vec![0.0; panels * NUMBERS],
-            starts: vec![0],
-            bones: Vec::new(),
-            weights: Vec::new(),
-        };
+        let (mut packed, mut starts, mut bones) = (vec![0.0; panels * NUMBERS], vec![0], Vec::new());
+        let mut weights: Vec<[f32; LANES]> = Vec::new();
         for panel in 0..panels {
-            let mut entries: BTreeMap<u32, [f32; LANES]> = BTreeMap::new();
+            let mut entries: BTreeMap<u16, [f32; LANES]> = BTreeMap::new();
             for (lane, vertex) in (panel * LANES..rest.len().min((panel + 1) * LANES)).enumerate() {
                 for axis in 0..3 {
-                    out.rest[panel * NUMBERS + axis * LANES + lane] = rest[vertex][axis];
+                    packed[panel * NUMBERS + axis * LANES + lane] = rest[vertex][axis];
                 }
                 for (bone, weight) in base.row(vertex).filter(|(_, weight)| *weight != 0.0) {
-                    entries.entry(bone as u32).or_default()[lane] += weight;
+                    entries.entry(bone as u16).or_default()[lane] += weight;
                 }
             }
-            out.bones.extend(entries.keys());
-            out.weights.extend(entries.values());
-            out.starts.push(out.bones.len() as u32);
+            bones.extend(entries.keys());
+            weights.extend(entries.values());
+            starts.push(bones.len() as u32);
         }
-        out
+        let weights = match are_whole(weights.iter().flatten().copied()) {
+            true => {
+                let units = |entry: &[f32; LANES]| entry.map(|weight| (weight * WEIGHT_UNITS) as u16);
+                Weights::Whole(weights.iter().map(units).collect())
+            }
+            false => Weights::Single(weights),
+        };
+        bones.shrink_to_fit();
+        Self { rest: packed, starts, bones, weights }
     }
 
     /// Rest places and weights of the first vertices, as they were packed: bones in ascending order.
@@ -72,9 +92,10 @@ impl Skin {
             let number = |axis: usize| self.rest[panel * NUMBERS + axis * LANES + lane];
             rest.push(Vec3::new(number(0), number(1), number(2)));
             for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
-                if self.weights[entry][lane] != 0.0 {
-                    bones.push(self.bones[entry] as u16);
-                    weights.push(self.weights[entry][lane]);
+                let weight = self.weights.lane(entry, lane);
+                if weight != 0.0 {
+                    bones.push(self.bones[entry]);
+                    weights.push(weight);
                 }
             }
             offsets.push(bones.len() as u32);
@@ -90,7 +111,8 @@ impl Skin {
 
     /// Bytes that one pose reads.
     pub fn bytes(&self) -> usize {
-        4 * (self.rest.len() + self.starts.len() + self.bones.len() * (1 + LANES))
+        let weight = if matches!(self.weights, Weights::Whole(_)) { 2 } else { 4 };
+        4 * (self.rest.len() + self.starts.len()) + self.bones.len() * (2 + weight * LANES)
     }
 
     /// Adds the skinned places of some panels' vertices. `skinning_matrices`: rest → pose of every bone by rows.
@@ -188,8 +210,8 @@ impl Skin {
             for entry in self.starts[panel] as usize..self.starts[panel + 1] as usize {
                 let matrix = &skinning_matrices[self.bones[entry] as usize];
                 for (blend, number) in blend.iter_mut().zip(matrix) {
-                    let lanes = blend.iter_mut().zip(&self.weights[entry]);
-                    lanes.for_each(|(sum, weight)| *sum += weight * number);
+                    let lanes = blend.iter_mut().enumerate();
+                    lanes.for_each(|(lane, sum)| *sum += self.weights.lane(entry, lane) * number);
                 }
             }
             for (lane, place) in out.iter_mut().enumerate() {
@@ -213,7 +235,10 @@ mod tests {
     #[test]
     fn every_kernel_matches_plain_skinning_at_every_size() {
         const BONES: usize = 11;
-        for count in [0usize, 1, 7, 8, 9, 15, 16, 100] {
+        // Thirds are no whole numbers of units, halves and quarters are.
+        for (count, thirds) in
+            [0usize, 1, 7, 8, 9, 15, 16, 100].into_iter().flat_map(|c| [(c, true), (c, false)])
+        {
             let mut random = Random::new(count as u64);
             let mut vector = |s: f32| Vec3::from_array([0; 3].map(|_| random.uniform(-s, s)));
             let rest: Vec<Vec3> = (0..count).map(|_| vector(90.0)).collect();
@@ -226,7 +251,7 @@ mod tests {
             // One to four influences.
             let rows_of: Vec<Vec<(u16, f32)>> = (0..count)
                 .map(|v| {
-                    let own = 1 + v % 4;
+                    let own = if thirds { 1 + v % 4 } else { 1 << (v % 3) };
                     (0..own).map(|k| (((v + 3 * k) % BONES) as u16, 1.0 / own as f32)).collect()
                 })
                 .collect();
@@ -235,6 +260,14 @@ mod tests {
             base.linear_blend(&bones, &rest, &mut truth);
             truth.iter_mut().zip(&start).for_each(|(truth, start)| *truth += *start);
             let skin = Skin::new(&base, &rest);
+            assert_eq!(matches!(skin.weights, Weights::Whole(_)), !thirds || count < 3, "{count}");
+            let (unpacked_rest, unpacked) = skin.unpack(count, BONES);
+            assert_eq!(unpacked_rest, rest);
+            for vertex in 0..count {
+                let mut row: Vec<(usize, f32)> = base.row(vertex).collect();
+                row.sort_unstable_by_key(|(bone, _)| *bone);
+                assert!(unpacked.row(vertex).eq(row), "{count}: vertex {vertex}");
+            }
             let skinning_matrices: Vec<[f32; 12]> = bones.iter().map(rows).collect();
             for kernel in Kernel::all() {
                 // In two shares, as two threads would.

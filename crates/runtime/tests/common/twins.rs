@@ -11,11 +11,13 @@ use understudy_runtime::diff::{
     AnchorParts, DiffParts, DiffTwin, FeatureParts, HiddenActivation, LayerNumbers, LinearSkinParts,
 };
 use understudy_runtime::face::{
-    DenseParts, FaceParts, FaceTwin, MapParts, MapShape, MotionParts, NetParts, RigidBodyParts, RigidParts,
-    Stage,
+    FaceParts, FaceTwin, MapParts, MapShape, NetParts, RigidBodyParts, RigidParts, Stage,
 };
 use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
-use understudy_runtime::{Activation, Affine3A, BoneHeader, Header, Inputs, Precision, Training, Twin, Vec3};
+use understudy_runtime::{
+    Activation, Affine3A, BoneHeader, DenseParts, Header, Inputs, MotionParts, Precision, Training, Twin,
+    Vec3,
+};
 
 pub const BONES: usize = 40;
 const PER_GROUP: usize = 330;
@@ -246,12 +248,14 @@ pub fn sized_diff(
 
 /// The size of a film face: 12,000 vertices, 64 bones, 16 components.
 pub fn skin() -> Twin {
-    sized_skin(CONTROLS, 12_000, 64, 16)
+    sized_skin(CONTROLS, 12_000, 64, 0)
 }
 
 /// So many vertices that follow two bones each.
 pub fn sized_skin(controls: usize, vertices: usize, bones: usize, components: usize) -> Twin {
-    let row = |v: usize| vec![((v % bones) as u16, 0.75), (((v + 1) % bones) as u16, 0.25)];
+    // Eight bones per vertex, a dozen per eight neighbours.
+    let own = if bones < 8 { 2 } else { 8 };
+    let row = |v: usize| (0..own).map(|k| (((v / 2 + k) % bones) as u16, 1.0 / own as f32)).collect();
     let rows: Vec<Vec<(u16, f32)>> = (0..vertices).map(row).collect();
     let specs = (0..controls).map(|c| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0)).collect();
     let point = |v: usize| Vec3::new((v % 20) as f32, (v / 20) as f32 * 0.1, 0.1 * (v % 7) as f32);

@@ -136,7 +136,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
                 },
                 storage: match stored {
                     Numbers::Half => Storage::Plain,
-                    Numbers::Single => Storage::Single,
+                    Numbers::Single | Numbers::Whole => Storage::Single,
                     Numbers::Fixed => Storage::Fixed,
                 },
             });
@@ -164,7 +164,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<BodyTwin, TwinError> {
             sources: file.integers(&format!("{seams}.sources"))?,
         }),
     };
-    let faces = read_faces(file)?;
+    let faces = read_faces(file, "faces")?;
     if precision == Precision::Single {
         // Then it is the twin that is exact, not some of its layers.
         let layers = groups.iter_mut().flat_map(|group| &mut group.layers);

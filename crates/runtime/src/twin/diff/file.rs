@@ -94,7 +94,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<DiffTwin, TwinError> {
     }
     let parts = DiffParts {
         header,
-        faces: read_faces(file)?,
+        faces: read_faces(file, "faces")?,
         skin,
         features: FeatureParts {
             inputs: file.integers("features.inputs")?,

@@ -1,8 +1,9 @@
 //! Everything about the parts of a face twin that could be wrong, checked once.
 
+use super::{FaceParts, NetParts, Stage};
 use crate::TwinError;
-
-use super::{DenseParts, FaceParts, MotionParts, NetParts, Stage};
+use crate::twin::network::{check_chain, check_inputs};
+use crate::twin::shared::{check_finite, check_length};
 
 /// Fails with the first thing that is wrong.
 pub(super) fn parts(parts: &FaceParts) -> Result<(), TwinError> {
@@ -28,7 +29,7 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), TwinError> {
     let mut bodies = vec![false; vertices];
     for body in &parts.bodies {
         claim(&mut bodies, &body.vertices, &body.name, "two rigid bodies")?;
-        check_motion(&body.name, &body.motion, controls)?;
+        body.motion.check(&body.name, controls)?;
     }
     for vertex in 0..vertices {
         let drawn = covers[0][vertex] || covers[1][vertex];
@@ -58,26 +59,9 @@ pub(super) fn parts(parts: &FaceParts) -> Result<(), TwinError> {
         }
     }
     if let Some(frame) = &parts.frame {
-        check_motion("frame", frame, controls)?;
+        frame.check("frame", controls)?;
     }
     Ok(())
-}
-
-pub(crate) fn check_motion(name: &str, motion: &MotionParts, controls: usize) -> Result<(), TwinError> {
-    check_inputs(name, &motion.inputs, &motion.mean, &motion.scale, controls)?;
-    check_chain(name, &motion.layers, motion.inputs.len(), 6)?;
-    check_finite(&format!("{name}: pivot"), &motion.pivot.to_array())
-}
-
-pub(crate) fn count(what: String, got: usize, want: usize) -> Result<(), TwinError> {
-    if got == want { Ok(()) } else { Err(TwinError::Count { what, got, want }) }
-}
-
-pub(crate) fn check_finite(what: &str, numbers: &[f32]) -> Result<(), TwinError> {
-    match numbers.iter().position(|number| !number.is_finite()) {
-        Some(index) => Err(TwinError::NonFinite { what: what.into(), index }),
-        None => Ok(()),
-    }
 }
 
 fn claim(cover: &mut [bool], vertices: &[u32], name: &str, what: &'static str) -> Result<(), TwinError> {
@@ -96,37 +80,6 @@ fn claim(cover: &mut [bool], vertices: &[u32], name: &str, what: &'static str) -
     Ok(())
 }
 
-pub(crate) fn check_inputs(
-    name: &str,
-    inputs: &[u32],
-    mean: &[f32],
-    scale: &[f32],
-    controls: usize,
-) -> Result<(), TwinError> {
-    if let Some(&index) = inputs.iter().find(|input| **input as usize >= controls) {
-        let what = format!("{name}: input");
-        return Err(TwinError::Index { what, index: index as usize, count: controls });
-    }
-    for (what, numbers) in [("mean", mean), ("scale", scale)] {
-        let what = format!("{name}: {what}");
-        check_finite(&what, numbers)?;
-        count(what, numbers.len(), inputs.len())?;
-    }
-    Ok(())
-}
-
-/// Layers fit each other and end in so many numbers; their content is checked when they are packed.
-fn check_chain(name: &str, layers: &[DenseParts], inputs: usize, outputs: usize) -> Result<(), TwinError> {
-    let mut columns = inputs;
-    for (layer, data) in layers.iter().enumerate() {
-        let rows = data.bias.len();
-        count(format!("{name}: weights of layer {layer}"), data.weights.len(), rows * columns)?;
-        columns = rows;
-    }
-    let last = if layers.is_empty() { 0 } else { columns };
-    count(format!("{name}: outputs of the last layer"), last, outputs)
-}
-
 fn check_net(net: &NetParts, controls: usize) -> Result<(), TwinError> {
     let name = &net.name;
     check_inputs(name, &net.inputs, &net.mean, &net.scale, controls)?;
@@ -138,9 +91,10 @@ fn check_net(net: &NetParts, controls: usize) -> Result<(), TwinError> {
         return Err(TwinError::Part { what: name.clone(), problem });
     }
     check_chain(name, &net.dense, net.inputs.len(), map.shape.dense_numbers())?;
-    count(format!("{name}: parameters of the map"), map.parameters.len(), map.shape.parameter_count())?;
-    check_finite(&format!("{name}: parameters of the map"), &map.parameters)?;
-    count(format!("{name}: coordinates"), map.coordinates.len(), net.vertices.len())?;
-    let flat: Vec<f32> = map.coordinates.iter().flat_map(|c| c.to_array()).collect();
-    check_finite(&format!("{name}: coordinates"), &flat)
+    let what = format!("{name}: parameters of the map");
+    check_length(&what, map.parameters.len(), map.shape.parameter_count())?;
+    check_finite(&what, map.parameters.iter().map(|p| p.is_finite()))?;
+    let what = format!("{name}: coordinates");
+    check_length(&what, map.coordinates.len(), net.vertices.len())?;
+    check_finite(&what, map.coordinates.iter().map(|c| c.is_finite()))
 }

@@ -11,16 +11,15 @@
 //! `body.b.*` like the frame. Whole numbers are u8 or u16 where they are small enough, else u32.
 
 use super::map_decoder::MapShape;
-use super::{
-    DenseParts, FaceParts, FaceTwin, MapParts, MotionParts, NetParts, RigidBodyParts, RigidParts, Stage,
-    pixel_weights,
-};
+use super::{FaceParts, FaceTwin, MapParts, NetParts, RigidBodyParts, RigidParts, Stage, pixel_weights};
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
 use crate::header::HeaderBefore4;
+use crate::twin::network::file::{Writer, read_layers, read_motion};
+use crate::twin::shared::{read_faces, write_faces};
 use crate::{Header, TwinError};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Face, Mesh, MeshParts, Segments, Vec2, Vec3};
+use understudy_core::{Mesh, MeshParts, Segments, Vec2, Vec3};
 
 /// The name of the kind in a file.
 pub(crate) const METHOD: &str = "face";
@@ -60,70 +59,10 @@ struct NetHeader {
     map: Option<MapShape>,
 }
 
-/// Arrays under construction.
-pub(crate) struct Writer {
-    arrays: Vec<(String, Array)>,
-    precision: Precision,
-}
-
-impl Writer {
-    pub(crate) fn new(precision: Precision) -> Self {
-        Self { arrays: Vec::new(), precision }
-    }
-
-    pub(crate) fn finish(self) -> Vec<(String, Array)> {
-        self.arrays
-    }
-
-    pub(crate) fn push(&mut self, name: String, array: Array) {
-        self.arrays.push((name, array));
-    }
-
-    pub(crate) fn row(&mut self, name: String, numbers: &[f32]) {
-        self.push(name, Array::floats(&[numbers.len()], numbers.iter().copied()));
-    }
-
-    pub(crate) fn list(&mut self, name: String, numbers: &[u32]) {
-        self.push(name, Array::integers(numbers.iter().copied()));
-    }
-
-    fn pairs(&mut self, name: String, pairs: &[Vec2]) {
-        self.push(name, Array::floats(&[pairs.len(), 2], pairs.iter().flat_map(|p| p.to_array())));
-    }
-
-    pub(crate) fn layers(&mut self, name: &str, layers: &[DenseParts]) {
-        for (index, layer) in layers.iter().enumerate() {
-            let rows = layer.bias.len();
-            let shape = [rows, layer.weights.len() / rows.max(1)];
-            let weights = Array::weights(&shape, &layer.weights, self.precision);
-            self.push(format!("{name}.{index}.weights"), weights);
-            self.row(format!("{name}.{index}.bias"), &layer.bias);
-        }
-    }
-
-    pub(crate) fn motion(&mut self, name: &str, motion: &MotionParts) {
-        self.row(format!("{name}.pivot"), &motion.pivot.to_array());
-        self.list(format!("{name}.inputs"), &motion.inputs);
-        self.row(format!("{name}.mean"), &motion.mean);
-        self.row(format!("{name}.scale"), &motion.scale);
-        self.layers(name, &motion.layers);
-    }
-
-    fn mesh(&mut self, mesh: &Mesh) {
-        let positions = mesh.positions().iter().flat_map(|v| v.to_array());
-        self.push("mesh.positions".into(), Array::floats(&[mesh.vertex_count(), 3], positions));
-        for (name, faces) in [("mesh.faces", mesh.faces()), ("mesh.face_uvs", mesh.face_uvs())] {
-            self.push(name.into(), Array::integers(faces.iter().flat_map(|face| face.raw())));
-        }
-        self.pairs("mesh.uvs".into(), mesh.uvs());
-        self.list("mesh.segments".into(), &mesh.segments().of_vertex);
-    }
-}
-
 /// The bytes of a file. Same twin, same bytes.
 pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, TwinError> {
     let mut writer = Writer::new(precision);
-    writer.mesh(&parts.mesh);
+    write_mesh(&mut writer, &parts.mesh);
     let mut nets = Vec::new();
     for (index, net) in parts.nets.iter().enumerate() {
         let name = format!("net.{index}");
@@ -172,6 +111,15 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, Twin
     write(METHOD, &parts.header, &structure, writer.finish())
 }
 
+fn write_mesh(writer: &mut Writer, mesh: &Mesh) {
+    writer.points("mesh.positions".into(), mesh.positions());
+    writer.push("mesh.faces".into(), write_faces(mesh.faces()));
+    writer.push("mesh.face_uvs".into(), write_faces(mesh.face_uvs()));
+    let uvs = mesh.uvs().iter().flat_map(|uv| uv.to_array());
+    writer.push("mesh.uvs".into(), Array::floats(&[mesh.uvs().len(), 2], uvs));
+    writer.list("mesh.segments".into(), &mesh.segments().of_vertex);
+}
+
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.
 pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
     let header: Header = match file.is_before_4() {
@@ -207,7 +155,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
             inputs: file.integers(&format!("{name}.inputs"))?,
             mean: file.floats(&format!("{name}.mean"), None)?,
             scale: file.floats(&format!("{name}.scale"), None)?,
-            dense: layers(file, &name, net.layers, &mut precision)?,
+            dense: read_layers(file, &name, net.layers, &mut precision)?,
             map,
         });
     }
@@ -218,7 +166,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
     }
     let frame = match structure.frame {
         None => None,
-        Some(count) => Some(motion(file, "frame", count, &mut precision)?),
+        Some(count) => Some(read_motion(file, "frame", count, &mut precision)?),
     };
     let mut bodies = Vec::new();
     for (index, body) in structure.bodies.into_iter().enumerate() {
@@ -226,70 +174,23 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<FaceTwin, TwinError> {
         bodies.push(RigidBodyParts {
             name: body.name,
             vertices: file.integers(&format!("{name}.vertices"))?,
-            motion: motion(file, &name, body.layers, &mut precision)?,
+            motion: read_motion(file, &name, body.layers, &mut precision)?,
         });
     }
     FaceTwin::new(FaceParts { header, mesh, frame, nets, bodies, rigid }, precision)
-}
-
-pub(crate) fn motion(
-    file: &Opened<'_>,
-    name: &str,
-    count: usize,
-    precision: &mut Precision,
-) -> Result<MotionParts, TwinError> {
-    let pivot = file.floats(&format!("{name}.pivot"), Some(3))?;
-    let [x, y, z] = pivot[..] else {
-        let problem = format!("{} numbers instead of 3", pivot.len());
-        return Err(TwinError::Tensor { name: format!("{name}.pivot"), problem });
-    };
-    Ok(MotionParts {
-        pivot: Vec3::new(x, y, z),
-        inputs: file.integers(&format!("{name}.inputs"))?,
-        mean: file.floats(&format!("{name}.mean"), None)?,
-        scale: file.floats(&format!("{name}.scale"), None)?,
-        layers: layers(file, name, count, precision)?,
-    })
-}
-
-pub(crate) fn layers(
-    file: &Opened<'_>,
-    name: &str,
-    count: usize,
-    precision: &mut Precision,
-) -> Result<Vec<DenseParts>, TwinError> {
-    let mut out = Vec::new();
-    for index in 0..count {
-        let weights = format!("{name}.{index}.weights");
-        if file.precision(&weights)? == Precision::Half {
-            *precision = Precision::Half;
-        }
-        let bias = file.floats(&format!("{name}.{index}.bias"), None)?;
-        out.push(DenseParts { weights: file.floats(&weights, None)?, bias });
-    }
-    Ok(out)
 }
 
 fn pairs(file: &Opened<'_>, name: &str) -> Result<Vec<Vec2>, TwinError> {
     Ok(file.floats(name, Some(2))?.chunks_exact(2).map(Vec2::from_slice).collect())
 }
 
-/// Faces of four corners each.
-pub(crate) fn faces(file: &Opened<'_>, name: &str) -> Result<Vec<Face>, TwinError> {
-    let face = |c: &[u32; 4]| match c[3] {
-        Face::NONE => Face::triangle(c[0], c[1], c[2]),
-        last => Face::quad(c[0], c[1], c[2], last),
-    };
-    Ok(file.integers(name)?.as_chunks::<4>().0.iter().map(face).collect())
-}
-
 fn mesh(file: &Opened<'_>, names: Vec<String>) -> Result<Mesh, TwinError> {
     let positions = file.floats("mesh.positions", Some(3))?;
     let parts = MeshParts {
         positions: positions.chunks_exact(3).map(Vec3::from_slice).collect(),
-        faces: faces(file, "mesh.faces")?,
+        faces: read_faces(file, "mesh.faces")?,
         uvs: pairs(file, "mesh.uvs")?,
-        face_uvs: faces(file, "mesh.face_uvs")?,
+        face_uvs: read_faces(file, "mesh.face_uvs")?,
         segments: Segments { names, of_vertex: file.integers("mesh.segments")? },
     };
     parts.build().map_err(|error| TwinError::Tensor { name: "mesh".into(), problem: error.to_string() })

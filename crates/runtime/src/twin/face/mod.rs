@@ -6,20 +6,15 @@
 //! [`FaceTwin::new`]; a [`Player`](crate::Player) evaluates it and its derivative by the controls. The file format is in
 //! `file.rs`, checks are in `check.rs`, packing is in `pack.rs`.
 
-pub(crate) mod check;
+mod check;
 mod evaluate;
 pub(crate) mod file;
-pub(crate) mod gradient;
+mod gradient;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod map_decoder;
 #[cfg(not(feature = "internals"))]
 mod map_decoder;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod motion;
-#[cfg(not(feature = "internals"))]
-pub(crate) mod motion;
 mod pack;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -47,8 +42,9 @@ pub use map_decoder::MapShape;
 
 use crate::Header;
 use crate::dense::{Kernel, Layer, Packed, Precision};
+use crate::twin::network::motion::{MotionNet, MotionParts};
+use crate::twin::network::{DenseParts, NormalisedInputs};
 use map_decoder::MapDecoder;
-use motion::MotionNet;
 use sample::BilinearSample;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Mesh, Vec2, Vec3};
@@ -64,15 +60,6 @@ pub enum Stage {
     Coarse,
     /// What the coarse networks leave.
     Refinement,
-}
-
-/// A dense layer before it is packed: weights `[rows × columns]` by rows, then the bias.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct DenseParts {
-    /// `[rows × columns]`.
-    pub weights: Vec<f32>,
-    /// `[rows]`.
-    pub bias: Vec<f32>,
 }
 
 /// The convolutions of a network and where its vertices sample.
@@ -141,21 +128,6 @@ pub struct RigidBodyParts {
     pub motion: MotionParts,
 }
 
-/// A rigid motion as a small network: a rotation vector and a translation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MotionParts {
-    /// The point about which it turns, cm.
-    pub pivot: Vec3,
-    /// The controls that it sees.
-    pub inputs: Vec<u32>,
-    /// Subtracted from each.
-    pub mean: Vec<f32>,
-    /// Then multiplied.
-    pub scale: Vec<f32>,
-    /// tanh after all but the last, which gives six numbers: rotation vector (radians), translation (cm).
-    pub layers: Vec<DenseParts>,
-}
-
 /// The parts of a face twin before they are checked and packed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaceParts {
@@ -202,14 +174,6 @@ struct Net {
     /// How many of each layer's outputs a leaky rectifier follows.
     rectified: Vec<usize>,
     map: Option<Map>,
-}
-
-/// The controls that a network sees, and how it normalises each.
-#[derive(Debug, Clone)]
-pub(crate) struct NormalisedInputs {
-    pub(crate) inputs: Vec<u32>,
-    pub(crate) mean: Vec<f32>,
-    pub(crate) scale: Vec<f32>,
 }
 
 /// The map of a network and where its vertices sample it.

@@ -1,14 +1,14 @@
 //! From checked parts to a packed face twin and back.
 
 use super::map_decoder::MapDecoder;
-use super::motion::MotionNet;
 use super::sample::{self, BilinearSample};
 use super::{
-    DenseParts, FaceParts, FaceTwin, LEAK, Map, MapParts, Net, NetParts, NormalisedInputs, RigidBody,
-    RigidBodyParts, check, pixel_weights,
+    FaceParts, FaceTwin, LEAK, Map, MapParts, Net, NetParts, RigidBody, RigidBodyParts, check, pixel_weights,
 };
 use crate::TwinError;
-use crate::dense::{Activation, Kernel, Layer, LayerError, Packed, Precision};
+use crate::dense::{Kernel, LayerError, Packed, Precision};
+use crate::twin::network::motion::MotionNet;
+use crate::twin::network::{NormalisedInputs, pack_dense, unpack_dense};
 use half::f16;
 
 impl FaceTwin {
@@ -127,40 +127,10 @@ impl Map {
     }
 }
 
-/// Packs a chain of dense layers; `tanh` follows all but the last where it is asked for.
-pub(super) fn pack_dense(
-    name: &str,
-    layers: &[DenseParts],
-    inputs: usize,
-    tanh: bool,
-    precision: Precision,
-) -> Result<Vec<Layer>, TwinError> {
-    let mut columns = inputs;
-    let mut out = Vec::with_capacity(layers.len());
-    for (layer, data) in layers.iter().enumerate() {
-        let inner = layer + 1 < layers.len();
-        let activation = if tanh && inner { Activation::Tanh } else { Activation::None };
-        let packed = Layer::pack(&data.weights, &data.bias, columns, activation, precision)
-            .map_err(|error| TwinError::Layer { network: name.into(), layer, error })?;
-        columns = packed.rows();
-        out.push(packed);
-    }
-    Ok(out)
-}
-
 /// Numbers as the file keeps them: what is evaluated is what was saved.
 fn rounded(mut numbers: Vec<f32>, precision: Precision) -> Vec<f32> {
     if precision == Precision::Half {
         numbers.iter_mut().for_each(|number| *number = f16::from_f32(*number).to_f32());
     }
     numbers
-}
-
-/// The reverse of [`pack_dense`].
-pub(super) fn unpack_dense(layers: &[Layer]) -> Vec<DenseParts> {
-    let layer = |layer: &Layer| {
-        let (weights, bias) = layer.unpack();
-        DenseParts { weights, bias }
-    };
-    layers.iter().map(layer).collect()
 }

@@ -6,8 +6,8 @@ use super::{BONE_NUMBERS, SkinTwin};
 use crate::PoseError;
 use crate::dense::{Activation, Layer};
 use crate::error::check_count;
-use crate::face::gradient::{Between, Chain, spread};
-use crate::face::motion::Motion;
+use crate::twin::network::gradient::{Between, Chain, spread};
+use crate::twin::network::motion::Motion;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 
 /// Memory for one forward and backward pass, made once, and used with no other twin.

@@ -15,12 +15,13 @@ mod gradient;
 mod pack;
 mod play;
 
-pub use file::{WEIGHT_UNITS, to_bytes};
+pub use super::shared::WEIGHT_UNITS;
+pub use file::to_bytes;
 
 use crate::Header;
 use crate::dense::{Kernel, Layer, Precision};
-use crate::face::motion::MotionNet;
-use crate::face::{DenseParts, MotionParts, NormalisedInputs};
+use crate::twin::network::motion::{MotionNet, MotionParts};
+use crate::twin::network::{DenseParts, NormalisedInputs};
 use crate::twin::skinning::Skin;
 use understudy_core::{Face, SkinWeights, Vec3};
 

@@ -3,9 +3,9 @@
 use super::{BONE_NUMBERS, SkinParts, SkinTwin};
 use crate::TwinError;
 use crate::dense::{Activation, Kernel, Layer, Precision};
-use crate::face::check::{check_finite, check_inputs, check_motion, count};
-use crate::face::motion::MotionNet;
-use crate::face::{DenseParts, NormalisedInputs};
+use crate::twin::network::motion::MotionNet;
+use crate::twin::network::{NormalisedInputs, check_inputs, unpack_dense};
+use crate::twin::shared::{check_faces, check_finite, check_length};
 use crate::twin::skinning::Skin;
 
 impl SkinTwin {
@@ -61,10 +61,8 @@ impl SkinTwin {
     /// 16 bits, rounded.
     pub fn parts(&self) -> SkinParts {
         let (rest_vertices, weights) = self.skin.unpack(self.vertex_count, self.bone_count());
-        let layer = |layer: &Layer| {
-            let (weights, bias) = layer.unpack();
-            DenseParts { weights, bias }
-        };
+        let mut layers = unpack_dense(self.hidden.iter().chain([&self.output]));
+        let output = layers.pop().expect("the last one");
         let NormalisedInputs { inputs, mean, scale } = self.inputs.clone();
         SkinParts {
             header: self.header.clone(),
@@ -76,8 +74,8 @@ impl SkinTwin {
             inputs,
             mean,
             scale,
-            hidden: self.hidden.iter().map(layer).collect(),
-            output: layer(&self.output),
+            hidden: layers,
+            output,
             components: self.components.as_ref().map_or(Vec::new(), |basis| basis.unpack().0),
         }
     }
@@ -86,35 +84,26 @@ impl SkinTwin {
 fn check(parts: &SkinParts) -> Result<(), TwinError> {
     let (vertices, bones) = (parts.rest_vertices.len(), parts.centres.len());
     let controls = parts.header.inputs.controls.len();
-    count("bones that a pose gives".into(), parts.header.inputs.bones.len(), 0)?;
-    count("skin weights".into(), parts.weights.vertex_count(), vertices)?;
-    count("bones of the skin weights".into(), parts.weights.bone_count(), bones)?;
-    let flat =
-        |points: &[understudy_core::Vec3]| -> Vec<f32> { points.iter().flat_map(|p| p.to_array()).collect() };
-    check_finite("rest vertices", &flat(&parts.rest_vertices))?;
-    check_finite("centres of the bones", &flat(&parts.centres))?;
-    let corners =
-        parts.faces.iter().enumerate().flat_map(|(f, face)| face.corners().iter().map(move |c| (f, *c)));
-    for (face, corner) in corners {
-        if corner as usize >= vertices {
-            let what = format!("corner of face {face}");
-            return Err(TwinError::Index { what, index: corner as usize, count: vertices });
-        }
-    }
+    check_length("bones that a pose gives", parts.header.inputs.bones.len(), 0)?;
+    check_length("skin weights", parts.weights.vertex_count(), vertices)?;
+    check_length("bones of the skin weights", parts.weights.bone_count(), bones)?;
+    check_finite("rest vertices", parts.rest_vertices.iter().map(|v| v.is_finite()))?;
+    check_finite("centres of the bones", parts.centres.iter().map(|c| c.is_finite()))?;
+    check_faces(&parts.faces, vertices)?;
     if let Some(frame) = &parts.frame {
-        check_motion("frame", frame, controls)?;
+        frame.check("frame", controls)?;
     }
     check_inputs("the network of the bones", &parts.inputs, &parts.mean, &parts.scale, controls)?;
     let mut columns = parts.inputs.len();
     for (layer, data) in parts.hidden.iter().enumerate() {
         let rows = data.bias.len();
-        count(format!("weights of hidden layer {layer}"), data.weights.len(), rows * columns)?;
+        check_length(&format!("weights of hidden layer {layer}"), data.weights.len(), rows * columns)?;
         columns = rows;
     }
     let read = parts.inputs.len() + parts.hidden.last().map_or(0, |last| last.bias.len());
     let components = parts.component_count();
     let rows = BONE_NUMBERS * bones + components;
-    count("numbers of the bones and components".into(), parts.output.bias.len(), rows)?;
-    count("weights of the last layer".into(), parts.output.weights.len(), rows * read)?;
-    count("components".into(), parts.components.len(), 3 * vertices * components)
+    check_length("numbers of the bones and components", parts.output.bias.len(), rows)?;
+    check_length("weights of the last layer", parts.output.weights.len(), rows * read)?;
+    check_length("components", parts.components.len(), 3 * vertices * components)
 }

@@ -24,8 +24,9 @@ use understudy_learn::face::{
     segments,
 };
 use understudy_rigs::Rig;
+use understudy_runtime::MotionParts;
 use understudy_runtime::Training;
-use understudy_runtime::face::{FaceParts, MotionParts, NetParts, RigidBodyParts, to_bytes};
+use understudy_runtime::face::{FaceParts, NetParts, RigidBodyParts, to_bytes};
 
 /// How to learn a face.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

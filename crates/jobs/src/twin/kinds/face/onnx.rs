@@ -8,7 +8,8 @@ use understudy_core::Vec3;
 use understudy_io::onnx::{Attribute, Graph, Value};
 use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::sample::BilinearSample;
-use understudy_runtime::face::{DenseParts, FaceParts, LEAK, MapParts, MotionParts, NetParts, Stage};
+use understudy_runtime::face::{FaceParts, LEAK, MapParts, NetParts, Stage};
+use understudy_runtime::{DenseParts, MotionParts};
 
 /// Squarings of Horn's matrix: the power 4096 of a gap of a few percent leaves nothing of the others.
 const SQUARINGS: usize = 12;

@@ -1,17 +1,41 @@
-//! Rigid motions given by small networks: that of the whole head, so that networks that decode maps see a head
-//! that holds still, and those of eyes and gums. A rotation vector and a translation, and their derivative.
+//! Rigid motions given by small networks: that of the whole, so that what a twin learns holds still, and those of a face's
+//! eyes and gums. A rotation vector and a translation, and their derivative.
 
-use super::pack::{pack_dense, unpack_dense};
-use super::{MotionParts, NormalisedInputs};
+use super::{DenseParts, NormalisedInputs, check_chain, check_inputs, pack_dense, unpack_dense};
 use crate::TwinError;
 use crate::dense::{Kernel, Layer, Precision};
+use crate::twin::shared::check_finite;
 use understudy_core::{Affine3A, DMat3, DQuat, DVec3, Vec3};
+
+/// A rigid motion as a small network: a rotation vector and a translation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MotionParts {
+    /// The point about which it turns, cm.
+    pub pivot: Vec3,
+    /// The controls that it sees.
+    pub inputs: Vec<u32>,
+    /// Subtracted from each.
+    pub mean: Vec<f32>,
+    /// Then multiplied.
+    pub scale: Vec<f32>,
+    /// tanh after all but the last, which gives six numbers: rotation vector (radians), translation (cm).
+    pub layers: Vec<DenseParts>,
+}
+
+impl MotionParts {
+    /// Fails with the first thing that is wrong.
+    pub(crate) fn check(&self, name: &str, controls: usize) -> Result<(), TwinError> {
+        check_inputs(name, &self.inputs, &self.mean, &self.scale, controls)?;
+        check_chain(name, &self.layers, self.inputs.len(), 6)?;
+        check_finite(&format!("{name}: pivot"), [self.pivot.is_finite()].into_iter())
+    }
+}
 
 /// The packed network of a motion.
 #[derive(Debug, Clone)]
 pub(crate) struct MotionNet {
-    pub(super) pivot: Vec3,
-    pub(super) inputs: NormalisedInputs,
+    pub(crate) pivot: Vec3,
+    pub(crate) inputs: NormalisedInputs,
     pub(crate) layers: Vec<Layer>,
 }
 
@@ -127,16 +151,6 @@ impl MotionNet {
             std::mem::swap(&mut read, &mut write);
         }
         Motion::new(&read[..6], self.pivot)
-    }
-}
-
-impl NormalisedInputs {
-    /// What the network reads: the controls that it sees, normalised.
-    pub(crate) fn features(&self, controls: &[f32], out: &mut [f32]) {
-        let normalised = self.inputs.iter().zip(self.mean.iter().zip(&self.scale));
-        for (slot, (input, (mean, scale))) in out.iter_mut().zip(normalised) {
-            *slot = (controls[*input as usize] - mean) * scale;
-        }
     }
 }
 
