@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 const RIGS: [&str; 2] = ["mira", "ict"];
 /// Steps in the order in which they build on each other; the last is about no character.
 const STEPS: [&str; 7] = ["data", "learn", "dense", "eval", "bench", "transfer", "lbs"];
-/// The clip that no twin ever sees.
+/// The clip that no twin ever sees, for validation: settings were chosen by it.
 const UNSEEN: &str = "roar";
+/// The clip that no setting is chosen by either; no sampling takes it unless it is named.
+const TEST: &str = "test";
 /// Clips whose other frames were trained on: for lips and lids.
 const SEEN: [&str; 2] = ["blink", "talk"];
 /// Bones, and the error that the reference results in the same folder leave (eight influences).
@@ -83,6 +85,7 @@ fn stray(rig: &str) -> &'static str {
 fn character(rig: &str, wanted: &Wanted) -> Result<()> {
     let at = |name: &str| format!("target/bench/face-{rig}-{}/{name}", wanted.poses);
     let (train, held_out, unseen) = (&at("train"), &at("held-out"), &at(UNSEEN));
+    let test = &at(TEST);
     let (twin, dense) = (&at("face.twin"), &at("dense.twin"));
     let seen = SEEN.map(|clip| (clip, at(clip)));
     if wanted.asks("data") {
@@ -91,6 +94,7 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
         understudy(&[&noise[..], &["--stray", stray(rig)], &left_out].concat())?;
         understudy(&[&["sample", rig, "-o", held_out, "--held-out"], &left_out[..]].concat())?;
         understudy(&["sample", rig, "-o", unseen, "--clip", UNSEEN])?;
+        understudy(&["sample", rig, "-o", test, "--clip", TEST])?;
         for (clip, folder) in &seen {
             understudy(&["sample", rig, "-o", folder, "--clip", clip])?;
         }
@@ -105,7 +109,7 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
         let against = format!("dense={dense}");
         let report = at("report");
         let baselines = ["--against", &against, "--train", train, "--baselines", "all", "--report", &report];
-        understudy(&[&["eval", twin, held_out, unseen], &baselines[..]].concat())?;
+        understudy(&[&["eval", twin, held_out, unseen, test], &baselines[..]].concat())?;
         let [blink, talk] = seen.each_ref().map(|(_, folder)| folder.as_str());
         understudy(&["eval", twin, blink, talk, unseen])?;
     }

@@ -96,7 +96,9 @@ fn eval_text(report: &EvalReport) -> String {
     let all = (report.sets.len() > 1).then_some(("all poses", &report.methods));
     for (set, methods) in report.sets.iter().map(|(set, m)| (set.as_str(), m)).chain(all) {
         let rows: Vec<Vec<String>> = report.order.iter().map(|name| row(name, &methods[name])).collect();
-        text += &format!("{set}\n{}\n\n", table(&head, &rows));
+        let kept = report.kept_for_tests.iter().any(|kept| kept == set);
+        let kept = if kept { " (kept for tests: no setting is chosen by it)" } else { "" };
+        text += &format!("{set}{kept}\n{}\n\n", table(&head, &rows));
     }
     if let Some(all) = report.training_poses.filter(|_| !report.fits.is_empty()) {
         let fit = |name: &String| {

@@ -27,8 +27,8 @@ fn characters_are_listed_with_their_figures() {
     assert!(number(&mira, "vertices") >= 12_000.0 && number(&mira, "segments") >= 30.0);
     assert!((230.0..=300.0).contains(&number(&mira, "controls")));
     for (character, clips) in [
-        (&rook, vec!["walk", "reach", "kick", "crouch"]),
-        (&mira, vec!["talk", "smile", "grumpy", "surprise", "roar", "blink", "idle"]),
+        (&rook, vec!["walk", "reach", "kick", "crouch", "test"]),
+        (&mira, vec!["talk", "smile", "grumpy", "surprise", "roar", "blink", "idle", "test"]),
     ] {
         let names: Vec<&str> =
             character["clips"].as_array().expect("names").iter().filter_map(Value::as_str).collect();

@@ -158,6 +158,8 @@ pub struct Clip {
     /// Motion of the rig's bones and shapes, beneath the curves. A file's motion is played as it is, so
     /// that its values may leave the ranges, which are for random poses.
     pub motion: Option<Motion>,
+    /// Kept for tests: only who asks for it by name gets poses of it, so that no setting is ever chosen by it.
+    pub for_test: bool,
 }
 
 impl Clip {
@@ -169,7 +171,12 @@ impl Clip {
 
     /// A clip of curves.
     pub fn new(name: impl Into<String>, duration: f32, curves: Vec<Curve>) -> Self {
-        Self { name: name.into(), duration, rate: None, curves, motion: None }
+        Self { name: name.into(), duration, rate: None, curves, motion: None, for_test: false }
+    }
+
+    /// The same clip, kept for tests.
+    pub fn for_test(self) -> Self {
+        Self { for_test: true, ..self }
     }
 
     /// The rate that it was made at, or else [`Self::RATE`].

@@ -30,7 +30,8 @@ pub struct SampleConfig {
     pub method: Option<Method>,
     /// The same seed gives the same dataset.
     pub seed: u64,
-    /// Clips to take poses from, the rig's own or files whose motion it shall play; all of its own when empty.
+    /// Clips to take poses from, the rig's own or files whose motion it shall play; when empty, all of its own
+    /// but the one that is kept for tests.
     pub clips: Vec<String>,
     /// Clips to leave out.
     pub exclude: Vec<String>,
@@ -164,7 +165,7 @@ pub fn record(
         rig_file: rig_file(config),
         method: sampling.method.to_string(),
         seed: sampling.seed,
-        settings: settings(&source),
+        settings: settings(&source, rig),
         controls: rig.specs().clone(),
         poses,
         chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
@@ -296,8 +297,11 @@ fn rig_file(config: &SampleConfig) -> Option<RigFile> {
     (!rigs::Names::contains(&config.rig)).then(|| RigFile::new(file, &config.output)).flatten()
 }
 
+/// Among a dataset's settings: clips that no setting is chosen by.
+pub(crate) const KEPT_FOR_TESTS: &str = "kept_for_tests";
+
 /// What else the poses depend on, for the header.
-fn settings(source: &PoseSource) -> BTreeMap<String, String> {
+fn settings(source: &PoseSource, rig: &dyn Rig) -> BTreeMap<String, String> {
     let config = source.config();
     let mut out = BTreeMap::new();
     if !source.clips().is_empty() {
@@ -311,6 +315,11 @@ fn settings(source: &PoseSource) -> BTreeMap<String, String> {
             rates.truncate(1);
         }
         out.insert("rate".into(), rates.join(", "));
+        let kept: Vec<&str> =
+            names.into_iter().filter(|name| rig.find_clip(name).is_some_and(|clip| clip.for_test)).collect();
+        if !kept.is_empty() {
+            out.insert(KEPT_FOR_TESTS.into(), kept.join(", "));
+        }
     }
     if config.hold_out > 0.0 {
         let which = if config.held_out { "these" } else { "the others" };

@@ -96,7 +96,7 @@ fn the_same_bytes_every_time() {
 #[test]
 fn clips_have_their_names_and_lengths() {
     let names: Vec<&str> = rig().clips().iter().map(|c| c.name.as_str()).collect();
-    assert_eq!(names, ["talk", "smile", "grumpy", "surprise", "roar", "blink", "idle"]);
+    assert_eq!(names, ["talk", "smile", "grumpy", "surprise", "roar", "blink", "idle", "test"]);
     for clip in rig().clips() {
         assert!((2.0..=10.0).contains(&clip.duration), "{}", clip.name);
         let frames = clip.sample(rig().specs(), 24.0).expect("in range").frames;

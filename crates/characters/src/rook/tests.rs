@@ -163,7 +163,7 @@ fn a_small_step_of_any_control_moves_every_vertex_a_little() {
 fn clips_are_named_long_enough_and_end_as_they_say() {
     let rig = rig();
     let names: Vec<&str> = rig.clips().iter().map(|clip| clip.name.as_str()).collect();
-    assert_eq!(names, ["walk", "reach", "kick", "crouch"]);
+    assert_eq!(names, ["walk", "reach", "kick", "crouch", "test"]);
     for clip in rig.clips() {
         assert!((2.0..=10.0).contains(&clip.duration), "{}", clip.name);
         let frames = clip.sample(rig.specs(), 30.0).expect("in range").frames;

@@ -62,6 +62,7 @@ pub fn model_rig(name: &str, model: &Model) -> Result<StackRig, RigError> {
             rest_weights: rest_weights.clone(),
             map: map.clone(),
         }),
+        for_test: false,
     });
     let clips = clips.collect();
 

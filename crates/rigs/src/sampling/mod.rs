@@ -88,7 +88,7 @@ pub struct SamplingConfig {
     pub method: Method,
     /// The same seed gives the same poses.
     pub seed: u64,
-    /// Take these clips only; all of them when empty.
+    /// Take these clips only; when empty, all but those that are kept for tests ([`Clip::for_test`]).
     pub clips: Vec<String>,
     /// Leave these clips out.
     pub exclude: Vec<String>,
@@ -186,7 +186,10 @@ impl SamplingConfig {
             }
             Method::Gaussian | Method::Uniform | Method::Sparse => {}
             Method::Noise | Method::Clips => {
-                let asked = |clip: &&Clip| self.clips.is_empty() || self.clips.contains(&clip.name);
+                let asked = |clip: &&Clip| match self.clips.as_slice() {
+                    [] => !clip.for_test,
+                    named => named.contains(&clip.name),
+                };
                 let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
                 for clip in clips.iter().filter(asked).filter(kept) {
                     let mut frames = clip.sample(specs, self.rate.unwrap_or_else(|| clip.own_rate()))?;
@@ -353,6 +356,23 @@ mod tests {
 
     fn source(config: &SamplingConfig) -> PoseSource {
         config.build(&specs(), &clips()).expect("valid config")
+    }
+
+    #[test]
+    fn a_clip_for_tests_gives_poses_to_those_who_name_it_only() {
+        let mut clips = clips();
+        let last = clips.pop().expect("three clips");
+        clips.push(last.for_test());
+        for method in [Method::Clips, Method::Noise] {
+            let names = |config: SamplingConfig| -> Vec<String> {
+                let source = config.build(&specs(), &clips).expect("valid config");
+                source.clips().iter().map(|clip| clip.name.clone()).collect()
+            };
+            assert_eq!(names(config(method)), ["rise", "blink"]);
+            let exclude = vec!["rise".into()];
+            assert_eq!(names(SamplingConfig { exclude, ..config(method) }), ["blink"]);
+            assert_eq!(names(SamplingConfig { clips: vec!["turn".into()], ..config(method) }), ["turn"]);
+        }
     }
 
     #[test]

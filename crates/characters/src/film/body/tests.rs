@@ -50,7 +50,7 @@ fn counts_and_rest() {
         assert!(names.contains(&layer), "{names:?}");
     }
     let clips: Vec<&str> = rig.clips().iter().map(|clip| clip.name.as_str()).collect();
-    assert_eq!(clips, ["walk", "reach", "kick"]);
+    assert_eq!(clips, ["walk", "reach", "kick", "test"]);
     assert!(apart(&pose(rig, &[]).vertices, real.mesh.positions()) < 2e-3);
 }
 

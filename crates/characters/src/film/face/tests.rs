@@ -59,7 +59,7 @@ fn counts_and_rest() {
         ["blendshapes", "eyelid slide", "skinning", "sticky lips", "wrinkles", "lattice"]
     );
     let names: Vec<&str> = rig.clips().iter().map(|clip| clip.name.as_str()).collect();
-    assert_eq!(names, ["talk", "smile", "surprise", "roar", "blink"]);
+    assert_eq!(names, ["talk", "smile", "surprise", "roar", "blink", "test"]);
     assert!(rig.blendshapes().expect("a layer").correctives().len() >= 40);
     assert_eq!(rig.mesh().topology_hash(), real.mesh.topology_hash());
     let all: Vec<u32> = (0..26_719).collect();

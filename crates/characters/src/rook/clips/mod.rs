@@ -5,15 +5,17 @@ mod crouch;
 mod feet;
 mod kick;
 mod reach;
+mod test;
 mod walk;
 
 use understudy_core::{Clip, ControlSpecs, Curve, Skeleton};
 use understudy_rigs::RigError;
 
-/// All clips.
+/// All clips, the last one for tests only.
 pub fn clips(skeleton: &Skeleton, specs: &ControlSpecs) -> Result<Vec<Clip>, RigError> {
     let stage = feet::Ground::new(skeleton, specs);
-    Ok(vec![walk::clip(&stage)?, reach::clip(&stage)?, kick::clip(&stage)?, crouch::clip(&stage)?])
+    let clips = [walk::clip, reach::clip, kick::clip, crouch::clip, test::clip];
+    clips.into_iter().map(|clip| clip(&stage)).collect()
 }
 
 /// Keys of one control.

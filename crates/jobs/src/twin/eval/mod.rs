@@ -13,6 +13,7 @@ mod spectrum;
 use super::data::{Loaded, live_rig, match_twin, open_twin};
 use super::kinds::kind;
 use crate::outputs::check_folder;
+use crate::sample::KEPT_FOR_TESTS;
 use crate::{Event, JobError, Watch, rigs, threads};
 use contestants::{Contestant, Contestants};
 use figures::{Figures, Posed, Study};
@@ -106,6 +107,8 @@ pub struct EvalReport {
     pub methods: BTreeMap<String, MethodFigures>,
     /// Figures of each test set.
     pub sets: BTreeMap<String, BTreeMap<String, MethodFigures>>,
+    /// Sets of a clip that is kept for tests; the others are for validation, settings may have been chosen by them.
+    pub kept_for_tests: Vec<String>,
     /// Names of the methods in the order of the table, the twin first.
     pub order: Vec<String>,
     /// Milliseconds a pose of the rig itself on one thread, median, where it is at hand.
@@ -176,9 +179,11 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
     let pool = threads::pool(config.threads)?;
     pool.install(|| {
         let rig = original(config, &twin, watch)?;
-        let sets = test_sets(config, &twin, rig.as_deref(), watch)?;
+        let (sets, kept_for_tests) = test_sets(config, &twin, rig.as_deref(), watch)?;
         let contestants = contestants::all(config, &twin, &baselines, watch)?;
-        compare(twin, sets, &contestants, rig.as_deref(), watch)
+        let mut weighed = compare(twin, sets, &contestants, rig.as_deref(), watch)?;
+        weighed.report.kept_for_tests = kept_for_tests;
+        Ok(weighed)
     })
 }
 
@@ -195,23 +200,29 @@ fn original(config: &EvalConfig, twin: &Twin, watch: &dyn Watch) -> Result<Optio
     Ok(Some(rig))
 }
 
+/// Sets with their names, and the names of those that are kept for tests.
+type TestSets = (Vec<(String, Recording)>, Vec<String>);
+
 /// Datasets from disk, and clips recorded in memory.
 fn test_sets(
     config: &EvalConfig,
     twin: &Twin,
     rig: Option<&dyn Rig>,
     watch: &dyn Watch,
-) -> Result<Vec<(String, Recording)>, JobError> {
-    let mut sets: Vec<(String, Recording)> = Vec::new();
-    let mut push = |name: String, recording: Recording| {
+) -> Result<TestSets, JobError> {
+    let (mut sets, mut kept): TestSets = Default::default();
+    let mut push = |name: String, recording: Recording, for_test: bool| {
         if sets.iter().any(|(other, _)| *other == name) {
             return Err(JobError::setting("test", format!("two sets are named '{name}'")));
         }
+        kept.extend(for_test.then(|| name.clone()));
         sets.push((name, recording));
         Ok(())
     };
     for folder in &config.test {
-        push(set_name(folder), Loaded::read_for(twin, folder, usize::MAX, watch)?.recording)?;
+        let loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
+        let for_test = loaded.header.settings.contains_key(KEPT_FOR_TESTS);
+        push(set_name(folder), loaded.recording, for_test)?;
     }
     for clip in &config.clips {
         let rig = rig.ok_or_else(|| {
@@ -223,9 +234,9 @@ fn test_sets(
         })?;
         let (name, mut recording) = super::record::record_clip(rig, clip, watch)?;
         match_twin(twin, &mut recording).map_err(|problem| JobError::unusable(rig.name(), problem))?;
-        push(name, recording)?;
+        push(name, recording, rig.find_clip(clip).is_some_and(|clip| clip.for_test))?;
     }
-    Ok(sets)
+    Ok((sets, kept))
 }
 
 /// What a set is called in tables: its folder.
@@ -352,6 +363,7 @@ fn compare(
         kind: twin.method(),
         methods,
         sets: by_set,
+        kept_for_tests: Vec::new(),
         order: names.clone(),
         original_ms: rig.and_then(|rig| original_ms(rig, &sets[0].1)),
         fits: contestants.fits.clone(),

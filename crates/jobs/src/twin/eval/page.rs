@@ -115,7 +115,11 @@ fn by_set(
     digits: usize,
     figure: fn(&MethodFigures) -> f64,
 ) -> Table {
-    let sets = report.sets.keys().map(|set| Column::number(set.clone(), digits).lowest_is_best());
+    let title = |set: &String| match report.kept_for_tests.contains(set) {
+        true => format!("{set} (kept for tests)"),
+        false => set.clone(),
+    };
+    let sets = report.sets.keys().map(|set| Column::number(title(set), digits).lowest_is_best());
     let all = Column::number("all", digits).lowest_is_best();
     let mut table =
         Table::new(std::iter::once(Column::text("method")).chain(sets).chain([all])).caption(caption);
