@@ -22,9 +22,10 @@ pub struct EvalArguments {
     /// The dataset that it was trained on: the baselines are fitted to it and compared too.
     #[arg(long, value_name = "DIR")]
     pub train: Option<PathBuf>,
-    /// Baselines to fit: names with commas between, or all. Where the twin has bones: rigid, lbs4, lbs_all, rr2, rr15,
-    /// wpsd10, wpsd50, wpsd100 [default: rigid, lbs4, rr2, wpsd10]; else lbs and a number of bones [default: lbs32]. Fits
-    /// are kept beside the training set.
+    /// Baselines to fit: names with commas between, or all. Of bones: lbs (the rig's own skin), delta_mush, ddm, rigid,
+    /// lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50, wpsd100. Of any rig: pca, kpsa, kpsa_predicted. Where the twin has no
+    /// bones lbs4 and the like are skins with that number of bones. [default: rigid, lbs4, rr2, wpsd10; without bones
+    /// lbs32]. Fits are kept beside the training set.
     #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "train")]
     pub baselines: Vec<String>,
     /// Compare another twin of the same mesh, under this name; can be given again.

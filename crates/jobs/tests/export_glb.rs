@@ -12,7 +12,7 @@ use understudy_jobs::twin::learn::{self, LearnConfig};
 use understudy_jobs::twin::{Learning, open_twin};
 use understudy_jobs::{Event, JobError, Silent, Watch};
 use understudy_learn::Recording;
-use understudy_learn::baselines::{Approximation, Examples, Skinned};
+use understudy_learn::baselines::{Examples, Skinned};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::Twin;
 
@@ -63,7 +63,8 @@ fn baseline(folder: &Path) -> Skinned {
         specs: ControlSpecs::default(),
         vertices: records.iter().flat_map(|record| record.vertices.clone()).collect(),
     };
-    let examples = Examples { poses: &poses, rest: mesh.positions(), inverse_rest: &inverse_rest };
+    let examples =
+        Examples { poses: &poses, rest: mesh.positions(), inverse_rest: &inverse_rest, weights: None };
     Skinned::fit("lbs4", &examples, 4, 16)
 }
 
@@ -114,7 +115,7 @@ fn the_file_plays_the_fitted_skin() {
     let mut pose = RigPose::default();
     for (frame, controls) in frames.frames.iter().enumerate() {
         rook.evaluate(controls, &mut pose).expect("finite controls");
-        skin.evaluate(&pose.global.0, &mut blended);
+        skin.skin(&pose.global.0, &mut blended);
         let miss = furthest(&asset.evaluate(walk, frame), &blended);
         assert!(miss < TOLERANCE_CM, "frame {frame}: {miss} cm beside the fitted skin");
     }
@@ -124,7 +125,7 @@ fn the_file_plays_the_fitted_skin() {
     assert_eq!((kick.rate, kick.own_frames()), (6.0, recorded.header().poses));
     for record in recorded.poses() {
         let record = record.expect("a good chunk");
-        skin.evaluate(&record.skeleton.0, &mut blended);
+        skin.skin(&record.skeleton.0, &mut blended);
         assert!(furthest(&asset.evaluate(kick, record.index), &blended) < TOLERANCE_CM);
         // What the report calls the distance from the original.
         assert!(f64::from(furthest(&blended, &record.vertices)) <= report.clips[1].max_mm / 10.0);

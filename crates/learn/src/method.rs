@@ -95,7 +95,7 @@ impl Method for PlayedTwin {
     }
 }
 
-/// A baseline that was fitted to bones. Any number of threads pose the same fit.
+/// A fitted baseline. Any number of threads pose the same fit.
 impl Method for Arc<dyn Approximation> {
     fn name(&self) -> &str {
         (**self).name()
@@ -106,7 +106,7 @@ impl Method for Arc<dyn Approximation> {
     }
 
     fn pose(&mut self, frame: Frame<'_>, out: &mut [Vec3]) -> Result<(), MethodError> {
-        self.evaluate(frame.bones, out);
+        self.evaluate(frame, out);
         Ok(())
     }
 }

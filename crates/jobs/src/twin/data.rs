@@ -3,7 +3,7 @@
 use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
-use understudy_core::{Affine3A, Bone, Skeleton, Vec3};
+use understudy_core::{Affine3A, Bone, Skeleton, SkinWeights, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::{Recording, RecordingError};
 use understudy_rigs::Rig;
@@ -15,6 +15,8 @@ pub(crate) struct Loaded {
     pub header: DatasetHeader,
     /// The poses.
     pub recording: Recording,
+    /// The rig's own skin, where it shows one, for the recording's bones.
+    pub weights: Option<SkinWeights>,
 }
 
 impl Loaded {
@@ -58,7 +60,7 @@ impl Loaded {
             }
         }
         watch.event(Event::Finished);
-        Ok(Self { header, recording })
+        Ok(Self { header, weights: rest.weights.clone(), recording })
     }
 
     /// Reads at most `most` poses of a dataset that a twin is to be held against: of its mesh, with its bones in its
@@ -69,7 +71,16 @@ impl Loaded {
             let want = (twin.vertex_count(), twin.header().topology_hash);
             return Err(JobError::other_topology(folder, &loaded.recording.mesh, "the twin's", want));
         }
+        let names = |recording: &Recording| -> Vec<String> {
+            let bones = recording.skeleton.iter().flat_map(|skeleton| skeleton.bones());
+            bones.map(|bone| bone.name.clone()).collect()
+        };
+        let before = names(&loaded.recording);
         match_twin(twin, &mut loaded.recording).map_err(|problem| JobError::unusable(folder, problem))?;
+        let after = names(&loaded.recording);
+        if before != after {
+            loaded.weights = loaded.weights.and_then(|weights| moved_weights(&weights, &before, &after));
+        }
         Ok(loaded)
     }
 
@@ -120,6 +131,15 @@ pub(crate) fn match_twin(twin: &Twin, recording: &mut Recording) -> Result<(), S
     }
     recording.skeleton = Some(skeleton);
     Ok(())
+}
+
+/// Skin weights of bones in another order; `None` where one is missing.
+fn moved_weights(weights: &SkinWeights, before: &[String], after: &[String]) -> Option<SkinWeights> {
+    let place = |name: &String| after.iter().position(|other| other == name);
+    let places: Vec<usize> = before.iter().map(place).collect::<Option<_>>()?;
+    let row = |vertex: usize| weights.row(vertex).map(|(bone, w)| (places[bone] as u16, w)).collect();
+    let rows: Vec<Vec<(u16, f32)>> = (0..weights.vertex_count()).map(row).collect();
+    SkinWeights::from_rows(&rows, after.len()).ok()
 }
 
 /// The bones in another order, and in every pose.

@@ -15,7 +15,7 @@ use understudy_core::{
 };
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_learn::Recording;
-use understudy_learn::baselines::{Approximation, Examples, Skinned};
+use understudy_learn::baselines::{Examples, Skinned};
 use understudy_rigs::sampling::SamplingConfig;
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::{Pose, Twin};
@@ -302,7 +302,7 @@ fn fit_skin(
 ) -> Result<(Skinned, WeightSource), JobError> {
     let inverse_rest = skeleton.inverse_bind();
     let fit = |poses: &Recording| {
-        let examples = Examples { poses, rest: mesh.positions(), inverse_rest };
+        let examples = Examples { poses, rest: mesh.positions(), inverse_rest, weights: None };
         Skinned::fit("lbs4", &examples, INFLUENCES, CANDIDATES)
     };
     match (train, kind(twin).skin(), rig) {
@@ -424,8 +424,8 @@ fn joint_clip(take: &Take, skeleton: &Skeleton, skin: &Skinned) -> Result<(Joint
         let joints = local_pose(skeleton, &GlobalPose(bones.clone()));
         let forward = skeleton.forward(&joints, &mut global);
         forward.map_err(|error| JobError::unusable(&take.name, error))?;
-        skin.evaluate(bones, &mut blended);
-        skin.evaluate(&global.0, &mut played);
+        skin.skin(bones, &mut blended);
+        skin.skin(&global.0, &mut played);
         misses.extend(distances(&blended, truth));
         playback = distances(&blended, &played).into_iter().fold(playback, f32::max);
         poses.push(joints);

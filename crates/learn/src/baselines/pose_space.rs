@@ -3,6 +3,7 @@
 
 use super::rotational::relative_rotations;
 use super::{Approximation, Baseline, Examples, Parameters, Skinned};
+use crate::Frame;
 use rayon::prelude::*;
 use understudy_core::linear_algebra::Cholesky;
 use understudy_core::{Affine3A, DVec3, Quat, Random, SkinWeights, Vec3};
@@ -100,7 +101,7 @@ impl PoseSpace {
         let poses = examples.poses;
         let parents = parents_of(examples);
         let mut random = Random::new(0x905e);
-        let mut order: Vec<usize> = poses.spread(Baseline::MOST_POSES);
+        let mut order: Vec<usize> = poses.spread(Baseline::BONE_POSES);
         let count = example_count(count, order.len());
         for i in 0..order.len().saturating_sub(1) {
             let other = i + random.below(order.len() - i);
@@ -112,7 +113,7 @@ impl PoseSpace {
         let see = |pose: &usize| {
             let mut skinned = vec![Vec3::ZERO; examples.rest.len()];
             let bones = poses.bones_of(*pose);
-            base.evaluate(bones, &mut skinned);
+            base.skin(bones, &mut skinned);
             let now = relative_rotations(bones, &parents);
             let squared = rotations.iter().map(|example| squared_distances(&now, example)).collect();
             Seen { bones, truth: poses.vertices_of(*pose), skinned, squared }
@@ -244,8 +245,9 @@ impl Approximation for PoseSpace {
         own + self.base.bytes() + self.examples.iter().map(|e| e.len() * 16).sum::<usize>()
     }
 
-    fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]) {
-        self.base.evaluate(bones, out);
+    fn evaluate(&self, frame: Frame<'_>, out: &mut [Vec3]) {
+        let bones = frame.bones;
+        self.base.skin(bones, out);
         let now = relative_rotations(bones, &self.parents);
         // Distances to every example once a joint, not once a vertex.
         let squared: Vec<Vec<f32>> =
@@ -327,13 +329,14 @@ mod tests {
         };
         let (train, test) = (split(0, 160), split(160, 260));
         let inverse_rest: Vec<Affine3A> = skeleton.rest_global().iter().map(Affine3A::inverse).collect();
-        let examples = Examples { poses: &train, rest: mesh.positions(), inverse_rest: &inverse_rest };
+        let examples =
+            Examples { poses: &train, rest: mesh.positions(), inverse_rest: &inverse_rest, weights: None };
         let base = Skinned::rigid(&examples);
         let figures = |method: &dyn Approximation| {
             let mut out = vec![Vec3::ZERO; 4];
             let (mut sum, mut worst) = (0.0f32, 0.0f32);
             for pose in 0..test.len() {
-                method.evaluate(test.bones_of(pose), &mut out);
+                method.evaluate(test.frame(pose), &mut out);
                 for (a, b) in out.iter().zip(test.vertices_of(pose)) {
                     sum += a.distance(*b);
                     worst = worst.max(a.distance(*b));

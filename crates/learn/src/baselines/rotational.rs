@@ -6,6 +6,7 @@
 //! `Σ_k A_k ‖∇x − D_k‖² → min` with a few rigidly skinned vertices held: a Poisson system, factored once.
 
 use super::{Approximation, Baseline, Examples, Parameters, Skinned};
+use crate::Frame;
 use faer::linalg::solvers::SolveCore;
 use faer::sparse::linalg::solvers::Llt;
 use faer::sparse::{SparseColMat, Triplet};
@@ -56,7 +57,7 @@ impl RotationalRegression {
         let rest_rotations = relative_rotations(skeleton.rest_global(), &parents);
         let joints = joints_of_bones(skeleton, nearest);
         let owner = owners(rigid);
-        let chosen = poses.spread(Baseline::MOST_POSES);
+        let chosen = poses.spread(Baseline::BONE_POSES);
         let angles: Vec<Vec<Vec3>> =
             chosen.iter().map(|p| joint_angles(poses.bones_of(*p), &parents, &rest_rotations)).collect();
         let inverse_rest_rotations: Vec<Quat> = examples.inverse_rest.iter().map(rotation_of).collect();
@@ -291,7 +292,7 @@ fn held_vertices(mesh: &Mesh, examples: &Examples<'_>, rigid: &Skinned, owner: &
     let mut cost = vec![0.0f32; mesh.vertex_count()];
     let mut skinned = vec![Vec3::ZERO; mesh.vertex_count()];
     for pose in poses.spread(60) {
-        rigid.evaluate(poses.bones_of(pose), &mut skinned);
+        rigid.skin(poses.bones_of(pose), &mut skinned);
         let misses = metrics::distances(&skinned, poses.vertices_of(pose));
         cost.iter_mut().zip(&misses).for_each(|(sum, miss)| *sum += miss);
     }
@@ -359,8 +360,9 @@ impl Approximation for RotationalRegression {
         parameters
     }
 
-    fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]) {
-        self.rigid.evaluate(bones, out);
+    fn evaluate(&self, frame: Frame<'_>, out: &mut [Vec3]) {
+        let bones = frame.bones;
+        self.rigid.skin(bones, out);
         let angles = joint_angles(bones, &self.parents, &self.rest_rotations);
         let turns: Vec<Quat> =
             bones.iter().zip(&self.inverse_rest_rotations).map(|(b, r)| rotation_of(b) * *r).collect();

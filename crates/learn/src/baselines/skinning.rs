@@ -2,6 +2,7 @@
 //! fitted is in [`crate::skinning`].
 
 use super::{Approximation, Examples, Parameters, SKINNING_POSES};
+use crate::Frame;
 use crate::skinning::fit_skinning;
 use understudy_core::metrics::best_bones;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
@@ -9,7 +10,7 @@ use understudy_core::{Affine3A, SkinWeights, Vec3};
 /// A skinned mesh: what every engine can play.
 #[derive(Debug, Clone)]
 pub struct Skinned {
-    /// `lbs4`, `lbs_all`, `rigid`.
+    /// `lbs`, `lbs4`, `lbs_all`, `rigid`.
     pub name: String,
     /// `[V]` cm.
     pub rest: Vec<Vec3>,
@@ -53,6 +54,12 @@ impl Skinned {
         })
     }
 
+    /// Moves the vertices by the bones' world transforms.
+    pub fn skin(&self, bones: &[Affine3A], out: &mut [Vec3]) {
+        let matrices: Vec<Affine3A> = bones.iter().zip(&self.inverse_rest).map(|(b, r)| *b * *r).collect();
+        self.weights.linear_blend(&matrices, &self.rest, out);
+    }
+
     fn new(name: &str, examples: &Examples<'_>, rows: &[Vec<(u16, f32)>]) -> Self {
         let weights = SkinWeights::from_rows(rows, examples.inverse_rest.len()).expect("one bone a vertex");
         let rest = examples.rest.to_vec();
@@ -70,9 +77,8 @@ impl Approximation for Skinned {
         entries * 6 + self.rest.len() * 12
     }
 
-    fn evaluate(&self, bones: &[Affine3A], out: &mut [Vec3]) {
-        let matrices: Vec<Affine3A> = bones.iter().zip(&self.inverse_rest).map(|(b, r)| *b * *r).collect();
-        self.weights.linear_blend(&matrices, &self.rest, out);
+    fn evaluate(&self, frame: Frame<'_>, out: &mut [Vec3]) {
+        self.skin(frame.bones, out);
     }
 
     fn parameters(&self) -> Parameters {

@@ -78,6 +78,44 @@ pub(super) struct Contestants {
     pub all: Vec<Contestant>,
     pub fits: BTreeMap<String, FitFacts>,
     pub training_poses: Option<usize>,
+    /// What the fits are posed by: names of bones and of controls in the training set's order.
+    posed_by: Option<PosedBy>,
+}
+
+/// Names of bones and of controls.
+#[derive(Debug, Clone, PartialEq)]
+struct PosedBy {
+    bones: Vec<String>,
+    controls: Vec<String>,
+}
+
+impl PosedBy {
+    fn of(poses: &Recording) -> Self {
+        let bones = poses.skeleton.iter().flat_map(|skeleton| skeleton.bones());
+        Self {
+            bones: bones.map(|bone| bone.name.clone()).collect(),
+            controls: poses.specs.iter().map(|spec| spec.name.clone()).collect(),
+        }
+    }
+}
+
+impl Contestants {
+    /// Fits speak of bones and controls by number: a test set must have those of the training set.
+    pub fn check(&self, set: &str, poses: &Recording) -> Result<(), JobError> {
+        let Some(want) = &self.posed_by else { return Ok(()) };
+        let got = PosedBy::of(poses);
+        for contestant in &self.all {
+            let Model::Fit(fit) = &contestant.model else { continue };
+            let baseline = Baseline::parse(fit.name());
+            let of_bones = baseline.is_none_or(Baseline::needs_bones);
+            if got.bones != want.bones || !(of_bones || got.controls == want.controls) {
+                let what = if got.bones != want.bones { "bones" } else { "controls" };
+                let problem = format!("'{set}' has other {what} than the training set");
+                return Err(JobError::setting(format!("baseline '{}'", fit.name()), problem));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Opens and fits whoever is asked for.
@@ -88,7 +126,8 @@ pub(super) fn all(
     watch: &dyn Watch,
 ) -> Result<Contestants, JobError> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len() as usize);
-    let mut out = Contestants { all: Vec::new(), fits: BTreeMap::new(), training_poses: None };
+    let mut out =
+        Contestants { all: Vec::new(), fits: BTreeMap::new(), training_poses: None, posed_by: None };
     out.all.push(Contestant::twin("twin", size(&config.twin), twin.clone()));
     for (name, part) in kind(twin).inner_twins() {
         let bytes = part.to_bytes().map_or(0, |bytes| bytes.len());
@@ -117,11 +156,61 @@ pub(super) fn all(
     Ok(out)
 }
 
-/// What can be fitted: with bones the methods that need them, without any skins that find their own.
-pub(super) enum Baselines {
-    Bones(Vec<Baseline>),
-    /// Numbers of bones.
-    Decompositions(Vec<usize>),
+/// Something that can be fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Baseline(Baseline),
+    /// A skin that finds so many bones of its own.
+    Decomposition(usize),
+}
+
+impl Fit {
+    fn name(self) -> String {
+        match self {
+            Self::Baseline(baseline) => baseline.to_string(),
+            Self::Decomposition(bones) => format!("lbs{bones}"),
+        }
+    }
+
+    /// How many of the poses it is fitted to.
+    fn poses(self, available: usize) -> usize {
+        match self {
+            Self::Baseline(baseline) => baseline.poses(available),
+            Self::Decomposition(_) => available.min(DECOMPOSITION_POSES),
+        }
+    }
+
+    /// How many poses must be read for it.
+    fn most_poses(self) -> usize {
+        match self {
+            Self::Baseline(baseline) => baseline.most_poses(),
+            Self::Decomposition(_) => DECOMPOSITION_POSES,
+        }
+    }
+
+    /// What a kept fit depends on besides the poses. Fits speak of bones by number: in the twin's order.
+    fn key(self, twin: &Twin) -> String {
+        match self {
+            Self::Baseline(_) => {
+                let bones: Vec<&str> =
+                    twin.header().inputs.bones.iter().map(|bone| bone.name.as_str()).collect();
+                format!("body baselines {} of {}", Baseline::VERSION, bones.join(" "))
+            }
+            Self::Decomposition(_) => {
+                format!(
+                    "decompositions 1, {DECOMPOSITION_POSES} poses, {DECOMPOSITION_INFLUENCES} influences"
+                )
+            }
+        }
+    }
+}
+
+/// What is fitted: `lbs4` and the like are skins of the rig's bones where the twin is posed by bones, and skins that
+/// find their own where it is not.
+pub(super) struct Baselines {
+    wanted: Vec<Fit>,
+    /// Whether those that do not apply are left out, with a reason, because nobody named them.
+    lenient: bool,
 }
 
 impl Baselines {
@@ -133,51 +222,31 @@ impl Baselines {
             return Err(JobError::setting(format!("baseline '{name}'"), problem));
         }
         let all = matches!(&named[..], [all] if all == "all");
-        if twin.header().inputs.bones.is_empty() {
-            return Ok(Self::Decompositions(match (named.is_empty(), all) {
-                (true, _) => vec![32],
-                (_, true) => vec![16, 24, 32],
-                _ => named.iter().map(|name| bones_of(name)).collect::<Result<_, _>>()?,
-            }));
-        }
-        let known = Baseline::ALL.map(|baseline| baseline.to_string());
-        let parse = |name: &String| {
-            let unknown =
-                || names::unknown("baseline", name, "a twin with bones", known.iter().map(String::as_str));
-            Baseline::parse(name).ok_or_else(unknown)
-        };
-        Ok(Self::Bones(match (named.is_empty(), all) {
-            (true, _) => Baseline::USUAL.to_vec(),
-            (_, true) => Baseline::ALL.to_vec(),
-            _ => {
-                let parsed: Vec<Baseline> = named.iter().map(parse).collect::<Result<_, _>>()?;
-                // Once each, in the order of the tables.
-                Baseline::ALL.into_iter().filter(|baseline| parsed.contains(baseline)).collect()
+        let with_bones = !twin.header().inputs.bones.is_empty();
+        let skins = |bones: &[usize]| bones.iter().map(|bones| Fit::Decomposition(*bones)).collect();
+        let wanted: Vec<Fit> = match (named.is_empty(), all, with_bones) {
+            (true, _, true) => Baseline::USUAL.map(Fit::Baseline).to_vec(),
+            (true, _, false) => skins(&[32]),
+            (_, true, true) => Baseline::ALL.map(Fit::Baseline).to_vec(),
+            (_, true, false) => {
+                let mut wanted: Vec<Fit> = skins(&[16, 24, 32]);
+                wanted.extend(Baseline::OF_ANY_TWIN.map(Fit::Baseline));
+                wanted
             }
-        }))
+            _ => {
+                let parsed: Vec<Fit> =
+                    named.iter().map(|name| parse(name, with_bones)).collect::<Result<_, _>>()?;
+                // Once each, in the order of the tables.
+                let skins = parsed.iter().filter(|fit| matches!(fit, Fit::Decomposition(_))).copied();
+                let others = Baseline::ALL.map(Fit::Baseline).into_iter();
+                skins.chain(others.filter(|fit| parsed.contains(fit))).collect()
+            }
+        };
+        Ok(Self { wanted, lenient: all || named.is_empty() })
     }
 
     fn names(&self) -> Vec<String> {
-        match self {
-            Self::Bones(all) => all.iter().map(ToString::to_string).collect(),
-            Self::Decompositions(all) => all.iter().map(|bones| format!("lbs{bones}")).collect(),
-        }
-    }
-
-    /// What kept fits depend on besides the poses. Fits speak of bones by number: in the twin's order.
-    fn key(&self, twin: &Twin) -> String {
-        match self {
-            Self::Bones(_) => {
-                let bones: Vec<&str> =
-                    twin.header().inputs.bones.iter().map(|bone| bone.name.as_str()).collect();
-                format!("body baselines {} of {}", Baseline::VERSION, bones.join(" "))
-            }
-            Self::Decompositions(_) => {
-                format!(
-                    "decompositions 1, {DECOMPOSITION_POSES} poses, {DECOMPOSITION_INFLUENCES} influences"
-                )
-            }
-        }
+        self.wanted.iter().map(|fit| fit.name()).collect()
     }
 
     /// Takes fits that were kept; reads poses and fits where one is missing.
@@ -188,19 +257,18 @@ impl Baselines {
         out: &mut Contestants,
         watch: &dyn Watch,
     ) -> Result<(), JobError> {
-        let cache = FitCache::of(folder, &self.key(twin))?;
-        let names = self.names();
-        let kept: Vec<Option<Parameters>> = names.iter().map(|name| cache.load(name)).collect();
-        let most = match self {
-            Self::Bones(_) => Baseline::MOST_POSES,
-            Self::Decompositions(_) => DECOMPOSITION_POSES,
-        };
+        let caches: Vec<FitCache> =
+            self.wanted.iter().map(|fit| FitCache::of(folder, &fit.key(twin))).collect::<Result<_, _>>()?;
+        let kept: Vec<Option<Parameters>> =
+            self.wanted.iter().zip(&caches).map(|(fit, cache)| cache.load(&fit.name())).collect();
+        let most = self.wanted.iter().map(|fit| fit.most_poses()).max().unwrap_or(0);
         // A file that is whole but of no use: with poses, then, and fitted after all.
         let tries = if kept.iter().all(Option::is_some) { vec![0, most] } else { vec![most] };
         for most in tries {
             let loaded = Loaded::read_for(twin, folder, most, watch)?;
             out.training_poses = Some(loaded.header.poses);
-            if let Some(fits) = self.fit_to(&loaded, folder, &kept, &cache, watch)? {
+            out.posed_by = Some(PosedBy::of(&loaded.recording));
+            if let Some(fits) = self.fit_to(&loaded, folder, &kept, &caches, watch)? {
                 for (contestant, facts) in fits {
                     out.fits.insert(contestant.name.clone(), facts);
                     out.all.push(contestant);
@@ -217,54 +285,61 @@ impl Baselines {
         loaded: &Loaded,
         folder: &Path,
         kept: &[Option<Parameters>],
-        cache: &FitCache,
+        caches: &[FitCache],
         watch: &dyn Watch,
     ) -> Result<Option<Vec<(Contestant, FitFacts)>>, JobError> {
         let (poses, available) = (&loaded.recording, loaded.header.poses);
         let rest = poses.mesh.positions();
-        let fitter = poses
-            .skeleton
-            .as_ref()
-            .map(|skeleton| Fitter::new(Examples { poses, rest, inverse_rest: skeleton.inverse_bind() }));
+        let inverse_rest = poses.skeleton.as_ref().map_or(&[][..], |skeleton| skeleton.inverse_bind());
+        let weights = loaded.weights.as_ref();
+        let fitter = Fitter::new(Examples { poses, rest, inverse_rest, weights });
         let mut fits = Vec::new();
         let total = kept.len() as u64;
         watch.event(Event::Started { what: "fitting baselines", total, unit: "baselines" });
-        for (index, (name, kept)) in self.names().iter().zip(kept).enumerate() {
+        for (index, (fit, kept)) in self.wanted.iter().zip(kept).enumerate() {
+            let name = &fit.name();
+            let without_bones =
+                matches!(fit, Fit::Baseline(baseline) if baseline.needs_bones()) && poses.skeleton.is_none();
+            if without_bones && self.lenient {
+                let message = format!("baseline '{name}' is left out: the recorded rig has no bones");
+                watch.event(Event::Note { message: &message });
+                continue;
+            }
+            if without_bones {
+                return Err(JobError::setting(
+                    format!("baseline '{name}'"),
+                    "the recorded rig has no bones, which it is posed by",
+                ));
+            }
             watch.event(Event::Status { message: name });
             let start = Instant::now();
-            let restored = kept.as_ref().and_then(|kept| match (self, &fitter) {
-                (Self::Bones(all), Some(fitter)) => fitter.restore(all[index], kept).map(Contestant::fit),
-                (Self::Bones(_), None) => None,
-                (Self::Decompositions(all), _) => {
-                    restored(name, rest, all[index], kept).map(Contestant::skin)
-                }
+            let restored = kept.as_ref().and_then(|kept| match fit {
+                Fit::Baseline(baseline) => fitter.restore(*baseline, kept).map(Contestant::fit),
+                Fit::Decomposition(bones) => restored(name, rest, *bones, kept).map(Contestant::skin),
             });
             let was_kept = restored.is_some();
-            let contestant = match (restored, self, &fitter) {
-                (Some(contestant), ..) => contestant,
-                (None, ..) if poses.is_empty() => {
+            let contestant = match (restored, fit) {
+                (Some(contestant), _) => contestant,
+                (None, _) if poses.is_empty() => {
                     watch.event(Event::Finished);
                     return Ok(None);
                 }
-                (None, Self::Bones(all), Some(fitter)) => {
-                    let fit = fitter.fit(all[index]);
-                    cache.store(name, &fit.parameters(), watch);
+                (None, Fit::Baseline(baseline)) => {
+                    let fit = fitter.fit(*baseline);
+                    caches[index].store(name, &fit.parameters(), watch);
                     Contestant::fit(fit)
                 }
-                (None, Self::Bones(_), None) => return Err(JobError::unusable(folder, "has no bones")),
-                (None, Self::Decompositions(all), _) => {
-                    let weights = decomposed(folder, poses, all[index], watch)?;
+                (None, Fit::Decomposition(bones)) => {
+                    let weights = decomposed(folder, poses, *bones, watch)?;
                     let (offsets, owners, numbers) = weights.compressed();
                     let owners = owners.iter().map(|bone| u32::from(*bone)).collect();
                     let integers = vec![offsets.to_vec(), owners];
-                    cache.store(name, &Parameters { integers, floats: vec![numbers.to_vec()] }, watch);
+                    let parameters = Parameters { integers, floats: vec![numbers.to_vec()] };
+                    caches[index].store(name, &parameters, watch);
                     Contestant::skin(DecomposedSkin::new(name, rest.to_vec(), weights))
                 }
             };
-            let poses = match self {
-                Self::Bones(all) => all[index].poses(available),
-                Self::Decompositions(_) => available.min(DECOMPOSITION_POSES),
-            };
+            let poses = fit.poses(available);
             let facts = FitFacts { poses, seconds: start.elapsed().as_secs_f64(), kept: was_kept };
             fits.push((contestant, facts));
             watch.event(Event::Step { done: index as u64 + 1 });
@@ -274,6 +349,20 @@ impl Baselines {
         }
         watch.event(Event::Finished);
         Ok(Some(fits))
+    }
+}
+
+fn parse(name: &str, with_bones: bool) -> Result<Fit, JobError> {
+    let known = Baseline::ALL.map(|baseline| baseline.to_string());
+    let unknown = || names::unknown("baseline", name, "a twin with bones", known.iter().map(String::as_str));
+    match with_bones {
+        true => Baseline::parse(name).map(Fit::Baseline).ok_or_else(unknown),
+        // A number of bones comes first.
+        false => match (bones_of(name), Baseline::parse(name)) {
+            (Ok(bones), _) => Ok(Fit::Decomposition(bones)),
+            (Err(_), Some(baseline)) => Ok(Fit::Baseline(baseline)),
+            (Err(problem), None) => Err(problem),
+        },
     }
 }
 
@@ -307,7 +396,8 @@ fn decomposed(
 ) -> Result<SkinWeights, JobError> {
     let influences = DECOMPOSITION_INFLUENCES;
     let settings = DecompositionSettings { bones, influences, ..DecompositionSettings::default() };
-    let frames: Vec<&[Vec3]> = (0..poses.len()).map(|pose| poses.vertices_of(pose)).collect();
+    let frames: Vec<&[Vec3]> =
+        poses.spread(DECOMPOSITION_POSES).into_iter().map(|pose| poses.vertices_of(pose)).collect();
     let step = |progress: DecompositionProgress| {
         let message = format!("lbs{bones}, round {} of {}", progress.iteration, settings.iterations);
         watch.event(Event::Status { message: &message });

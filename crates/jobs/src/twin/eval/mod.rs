@@ -51,8 +51,8 @@ pub struct EvalConfig {
     /// The dataset that the baselines are fitted to: the twin's own; `None` weighs twins alone. Fits are kept
     /// beside it.
     pub train: Option<PathBuf>,
-    /// Baselines to fit by name, or `all`; the usual ones when empty. Twins that are posed by bones have those of
-    /// [`Baseline`], others skinning decompositions, `lbs` and a number of bones.
+    /// Baselines to fit by name ([`Baseline`]), or `all`; the usual ones when empty. Twins that are posed by controls
+    /// alone also have skinning decompositions, `lbs` and a number of bones.
     pub baselines: Vec<String>,
     /// Folder for the HTML page and its pictures; none when absent.
     pub report: Option<PathBuf>,
@@ -181,6 +181,7 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
         let rig = original(config, &twin, watch)?;
         let (sets, kept_for_tests) = test_sets(config, &twin, rig.as_deref(), watch)?;
         let contestants = contestants::all(config, &twin, &baselines, watch)?;
+        sets.iter().try_for_each(|(name, poses)| contestants.check(name, poses))?;
         let mut weighed = compare(twin, sets, &contestants, rig.as_deref(), watch)?;
         weighed.report.kept_for_tests = kept_for_tests;
         Ok(weighed)
