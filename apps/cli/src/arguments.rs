@@ -176,6 +176,18 @@ pub struct SampleArguments {
     /// leave less for what clips do [default: 0.03].
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub stray: Option<f32>,
+    /// Draw poses where a small ensemble disagrees most, in rounds, instead of plainly at random; --method says what from.
+    #[arg(
+        long,
+        conflicts_with_all = ["clips", "exclude", "hold_out", "held_out", "rate", "mix", "stray", "chunk"]
+    )]
+    pub active: bool,
+    /// Rounds of --active.
+    #[arg(long, value_name = "N", requires = "active", default_value_t = 6)]
+    pub rounds: usize,
+    /// Also evaluate as many random poses, and write how the errors of both fall into this folder (a table and a plot).
+    #[arg(long, value_name = "DIR", requires = "active")]
+    pub report: Option<PathBuf>,
     /// Poses a file of the dataset.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub chunk: Option<u64>,

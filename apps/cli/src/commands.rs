@@ -17,6 +17,7 @@ use understudy_jobs::demo::{DemoConfig, demo};
 use understudy_jobs::info::{InfoConfig, info};
 use understudy_jobs::render::{RenderConfig, render};
 use understudy_jobs::sample::{Method, SampleConfig, sample};
+use understudy_jobs::twin::active::{ActiveConfig, ActiveRound, sample_actively};
 
 /// Runs what was typed.
 pub fn run(arguments: Arguments) -> Result<()> {
@@ -61,6 +62,9 @@ fn run_characters(json: bool) -> Result<()> {
 }
 
 fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
+    if arguments.active {
+        return run_sample_actively(json, arguments);
+    }
     let defaults = SampleConfig::default();
     let config = SampleConfig {
         rig: arguments.rig,
@@ -110,6 +114,51 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
             report.poses_per_second,
             bytes(report.bytes_per_pose)
         )
+    })
+}
+
+fn run_sample_actively(json: bool, arguments: SampleArguments) -> Result<()> {
+    let defaults = ActiveConfig::default();
+    let config = ActiveConfig {
+        rig: arguments.rig,
+        output: arguments.output,
+        poses: arguments.poses.unwrap_or(defaults.poses),
+        rounds: arguments.rounds,
+        method: arguments.method,
+        seed: arguments.seed.unwrap_or(defaults.seed),
+        threads: arguments.threads.unwrap_or(defaults.threads),
+        compare: arguments.report.is_some(),
+        report: arguments.report,
+        ..defaults
+    };
+    let report = watched(|progress| sample_actively(&config, progress))?;
+    output::print(json, &report, |report| {
+        let mut lines = vec![format!(
+            "{}: {} of {}, drawn from {} poses in {} rounds",
+            report.folder.display(),
+            count(report.poses as u64, "pose"),
+            report.rig,
+            report.method,
+            report.rounds.len() - 1
+        )];
+        let row = |round: &ActiveRound| {
+            let mut row = vec![round.poses.to_string(), format!("{:.4}", round.disagreement_mm)];
+            for error in [round.active, round.random].into_iter().flatten() {
+                row.extend([format!("{:.4}", error.mean_mm), format!("{:.4}", error.p95_mm)]);
+            }
+            row
+        };
+        let mut head = vec!["poses", "disagreement mm"];
+        if report.share.is_some() {
+            head.extend(["active mean mm", "95 %", "random mean mm", "95 %"]);
+        }
+        let rows: Vec<Vec<String>> = report.rounds.iter().map(row).collect();
+        lines.push(table(&head, &rows));
+        lines.extend(report.share.map(|[mean, p95]| {
+            format!("random's last error is reached with {mean:.2} of its poses (its 95 % with {p95:.2})")
+        }));
+        lines.extend(report.files.iter().map(|file| file.display().to_string()));
+        lines.join("\n")
     })
 }
 

@@ -5,6 +5,7 @@ use crate::decompose_arguments::LearnLbsArguments;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::auto::{AutoConfig, Limits};
 use understudy_jobs::twin::body::{Base, BodyLearning};
 use understudy_jobs::twin::diff::{DiffLearning, SkinSource};
 use understudy_jobs::twin::face::FaceLearning;
@@ -13,6 +14,15 @@ use understudy_jobs::twin::skin::SkinLearning;
 /// What to learn.
 #[derive(Debug, Subcommand)]
 pub enum LearnCommand {
+    /// Whatever suits: tries every kind that fits the data, and learns the best for your limits.
+    #[command(after_help = "Examples:
+  understudy learn auto data/mira -o mira.twin --report which
+  understudy learn auto data/rook -o rook.twin --budget-ms 0.5 --budget-mb 5
+  understudy learn auto --rig hero.glb -o hero.twin --poses 4000 --active --target-mm 0.5
+
+A run that was interrupted goes on where it stopped when the same command is given again.
+Guide: docs/guides/which-twin.md")]
+    Auto(LearnAutoArguments),
     /// A body: one small network per group of vertices on top of fitted skinning.
     #[command(after_help = "Examples:
   understudy learn body data/rook -o rook.twin
@@ -57,14 +67,99 @@ Method: docs/methods/skinning-decomposition.md")]
 }
 
 impl LearnCommand {
-    /// How to learn a twin, and what all kinds share; the arguments themselves where it is no twin.
-    pub fn learning(self) -> Result<(Learning, SharedArguments), Box<LearnLbsArguments>> {
+    /// How to learn a twin, and what all kinds share; the arguments themselves where it is no kind of twin.
+    pub fn learning(self) -> Result<(Learning, SharedArguments), Other> {
         match self {
+            Self::Auto(arguments) => Err(Other::Auto(Box::new(arguments))),
             Self::Body(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Diff(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Face(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Skin(arguments) => Ok((arguments.learning(), arguments.shared)),
-            Self::Lbs(arguments) => Err(Box::new(arguments)),
+            Self::Lbs(arguments) => Err(Other::Lbs(Box::new(arguments))),
+        }
+    }
+}
+
+/// What else is learned.
+pub enum Other {
+    /// The kind is found out.
+    Auto(Box<LearnAutoArguments>),
+    /// A plain skin.
+    Lbs(Box<LearnLbsArguments>),
+}
+
+/// Of `learn auto`.
+#[derive(Debug, Args)]
+pub struct LearnAutoArguments {
+    /// Folder of the dataset; without one the rig is sampled first, into a folder beside the twin.
+    #[arg(required_unless_present = "rig")]
+    pub data: Option<PathBuf>,
+    /// The twin.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+    /// The rig to sample, or the one that the dataset was recorded from.
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
+    /// Poses to sample.
+    #[arg(long, value_name = "N", default_value_t = 4000, conflicts_with = "data")]
+    pub poses: u64,
+    /// Sample where small models disagree most, in rounds.
+    #[arg(long, requires = "rig", conflicts_with = "data")]
+    pub active: bool,
+    /// Mean error that is good enough: the fastest twin that reaches it is taken.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true)]
+    pub target_mm: Option<f64>,
+    /// Most milliseconds per pose, on one thread of this machine.
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    pub budget_ms: Option<f64>,
+    /// Most megabytes of the twin's file.
+    #[arg(long, value_name = "MB", allow_negative_numbers = true)]
+    pub budget_mb: Option<f64>,
+    /// Poses of the dataset that trials train on and are measured by.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub trial_poses: usize,
+    /// About how long each trial may train, on two cores.
+    #[arg(long, value_name = "MIN", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub trial_minutes: f64,
+    /// About how long the chosen twin may train, on two cores; most kinds need less.
+    #[arg(long, value_name = "MIN", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub minutes: f64,
+    /// Write a page with error against time and size into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Keep weights in 32 bits instead of 16.
+    #[arg(long)]
+    pub full_precision: bool,
+    /// Same seed, same poses.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Threads [default: all].
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+impl LearnAutoArguments {
+    /// The job's configuration.
+    pub fn config(self, command: String) -> AutoConfig {
+        let (usual, limits) = (
+            AutoConfig::default(),
+            Limits { target_mm: self.target_mm, budget_ms: self.budget_ms, budget_mb: self.budget_mb },
+        );
+        AutoConfig {
+            data: self.data,
+            rig: self.rig,
+            output: self.output,
+            poses: self.poses,
+            active: self.active,
+            limits,
+            trial_poses: self.trial_poses,
+            trial_minutes: self.trial_minutes,
+            minutes: self.minutes,
+            report: self.report,
+            half: !self.full_precision,
+            threads: self.threads.unwrap_or(usual.threads),
+            seed: self.seed,
+            command,
         }
     }
 }

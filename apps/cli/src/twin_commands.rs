@@ -2,7 +2,7 @@
 
 use crate::decompose_commands::run_learn_lbs;
 use crate::interrupt::typed;
-use crate::learn_arguments::LearnCommand;
+use crate::learn_arguments::{LearnAutoArguments, LearnCommand, Other};
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::pace::duration_text;
 use crate::progress::{watched, watched_keeping};
@@ -10,6 +10,7 @@ use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, 
 use anyhow::Result;
 use understudy_jobs::checkpoint_folder;
 use understudy_jobs::twin::Distances;
+use understudy_jobs::twin::auto::{AutoReport, learn_auto};
 use understudy_jobs::twin::bench::{BenchConfig, bench_twin, verdict};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, OnnxReport, export};
@@ -21,7 +22,8 @@ use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
 pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     let (learning, shared) = match command.learning() {
         Ok(twin) => twin,
-        Err(skin) => return run_learn_lbs(json, *skin),
+        Err(Other::Auto(auto)) => return run_learn_auto(json, *auto),
+        Err(Other::Lbs(skin)) => return run_learn_lbs(json, *skin),
     };
     let mut config = LearnConfig::new(shared.data, shared.output, learning);
     config.rig = shared.rig;
@@ -30,6 +32,40 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     let parts = checkpoint_folder(&config.output);
     let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
     output::print(json, &report, learn_text)
+}
+
+/// `learn auto`.
+fn run_learn_auto(json: bool, arguments: LearnAutoArguments) -> Result<()> {
+    let config = arguments.config(typed());
+    let parts = checkpoint_folder(&config.output);
+    let report =
+        watched_keeping("what was tried so far is", &parts, |progress| learn_auto(&config, progress))?;
+    output::print(json, &report, auto_text)
+}
+
+fn auto_text(report: &AutoReport) -> String {
+    let head = ["kind", "mean mm", "95 % mm", "max mm", "ms", "MB", "trained s"];
+    let row = |trial: &understudy_jobs::twin::auto::Trial| {
+        vec![
+            trial.kind.to_owned(),
+            format!("{:.3}", trial.mean_mm),
+            format!("{:.3}", trial.p95_mm),
+            format!("{:.2}", trial.max_mm),
+            format!("{:.3}", trial.ms),
+            format!("{:.2}", trial.bytes as f64 / 1e6),
+            format!("{:.0}", trial.seconds),
+        ]
+    };
+    let rows: Vec<Vec<String>> = report.trials.iter().map(row).collect();
+    let [trained, held] = report.trial_poses;
+    let mut lines =
+        vec![format!("trials on {trained} poses, measured on {held} others"), table(&head, &rows)];
+    lines.extend(report.left_out.iter().map(|one| format!("{} is left out: {}", one.kind, one.reason)));
+    lines.push(format!("\n{}", report.why));
+    lines.push(learn_text(&report.learned));
+    lines.push(format!("{:.3} ms per pose on one thread", report.ms));
+    lines.extend(report.page.iter().map(|page| format!("report: {}", page.display())));
+    lines.join("\n")
 }
 
 fn learn_text(report: &LearnReport) -> String {

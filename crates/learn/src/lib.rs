@@ -10,6 +10,7 @@ mod cholesky;
 pub mod decomposition;
 pub mod dense;
 pub mod diff;
+pub mod ensemble;
 pub mod face;
 mod held_back;
 mod matrix;

@@ -82,6 +82,9 @@ pub(crate) trait Learn: Sync {
     /// Whether the settings make sense, before anything is read.
     fn check(&self) -> Result<(), JobError>;
 
+    /// The same with at most about so many minutes of training, on two cores and a thousand poses. Sizes stay.
+    fn limited(&self, minutes: f64) -> Learning;
+
     /// Trains the networks.
     fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError>;
 }
@@ -147,16 +150,39 @@ pub fn learn(config: &LearnConfig, watch: &dyn Watch) -> Result<LearnReport, Job
     let inputs = std::iter::once(config.data.as_path()).chain(job.inputs());
     check_file(&config.output, &inputs.collect::<Vec<_>>())?;
     job.check()?;
-    let pool = threads::pool(config.threads)?;
+    threads::pool(config.threads)?;
     let start = Instant::now();
     let loaded = Loaded::read(&config.data, watch)?;
     let rig_name = loaded.header.rig.clone();
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let poses = loaded.recording;
+    let source = Source { rig_name: &rig_name, poses: loaded.recording, rig: rig.as_deref() };
+    learn_from(config, source, watch, start)
+}
+
+/// What is learned from.
+pub(crate) struct Source<'a> {
+    /// The rig's name.
+    pub rig_name: &'a str,
+    pub poses: Recording,
+    /// The rig itself, where it is at hand.
+    pub rig: Option<&'a dyn Rig>,
+}
+
+/// [`learn`] with the poses at hand: the dataset of `config` is only a name.
+pub(crate) fn learn_from(
+    config: &LearnConfig,
+    source: Source<'_>,
+    watch: &dyn Watch,
+    start: Instant,
+) -> Result<LearnReport, JobError> {
+    let job = config.learning.job();
+    job.check()?;
+    let pool = threads::pool(config.threads)?;
+    let Source { rig_name, poses, rig } = source;
     let count = poses.len();
-    let run = Run { config, rig_name: &rig_name, watch, start };
-    let learned = pool.install(|| job.learn(&run, poses, rig.as_deref()))?;
+    let run = Run { config, rig_name, watch, start };
+    let learned = pool.install(|| job.learn(&run, poses, rig))?;
     let held = learned.held_back;
     if held.is_useless() {
         let message = format!(
@@ -172,7 +198,7 @@ pub fn learn(config: &LearnConfig, watch: &dyn Watch) -> Result<LearnReport, Job
     Ok(LearnReport {
         kind: twin.method(),
         output: config.output.clone(),
-        rig: rig_name,
+        rig: rig_name.into(),
         poses: count,
         inputs_probed: learned.inputs_probed,
         held_back: held,

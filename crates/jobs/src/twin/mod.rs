@@ -1,6 +1,8 @@
 //! Twins: learning them from datasets, weighing them against baselines, timing them, sending them out into other
 //! programs. One file per command, for every kind; what differs between kinds is in `kinds`.
 
+pub mod active;
+pub mod auto;
 pub mod bandwidth;
 pub mod bench;
 mod checkpoint;

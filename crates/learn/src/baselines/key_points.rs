@@ -1,8 +1,8 @@
 //! Key-point subspace acceleration (Meyer and Anderson 2007): a point of a linear subspace is found from a few vertices
 //! by least squares. The true ones are those of the rig, which an engine would have to evaluate for them; predicted ones
-//! come from a small network, as no twin may ask the rig.
+//! come from ridge regression and a small network for what it leaves, as no twin may ask the rig.
 
-use super::subspace::Subspace;
+use super::subspace::{Subspace, ridge_regression};
 use super::{Approximation, Examples, Parameters};
 use crate::dense::train::{TrainSettings, train};
 use crate::dense::{Net, Pass};
@@ -24,7 +24,7 @@ const SEEN: usize = 512;
 const HIDDEN: usize = 128;
 const EPOCHS: usize = 80;
 
-/// `kpsa` where the key points are the true ones, `kpsa_predicted` where a network says where they are.
+/// `kpsa` where the key points are the true ones, `kpsa_predicted` where they are predicted.
 ///
 /// Key points are chosen greedily: the vertex whose three rows of the basis are least explained by those chosen before,
 /// and from the beginning again once all vectors are told apart. (The paper rotates the basis by varimax and takes its
@@ -37,12 +37,15 @@ pub struct KeyPointSubspace {
     predictor: Option<Predictor>,
 }
 
-/// A network from a pose's numbers to the key points' offsets.
+/// From a pose's numbers to the key points' offsets: a linear function, and a network for what it leaves.
 struct Predictor {
+    /// `[F × 3 P]`.
+    linear: Vec<f32>,
     /// Rows `[S × F]` that the numbers are projected on.
     projection: Vec<f32>,
     net: Net,
-    /// What the network's outputs are multiplied by, cm.
+    /// What the network's outputs are multiplied by, cm; zero where it does not beat the linear function on poses that it
+    /// did not see.
     scale: f32,
 }
 
@@ -54,7 +57,7 @@ impl KeyPointSubspace {
         Self { subspace: Arc::clone(subspace), points, solve, predictor: None }
     }
 
-    /// With key points that a network predicts, trained on the same poses.
+    /// With key points that are predicted, by what is fitted to the same poses.
     pub(super) fn fit_predicted(poses: &Recording, subspace: &Arc<Subspace>) -> Self {
         let mut out = Self::fit(subspace);
         out.predictor = Some(Predictor::fit(poses, &out));
@@ -96,7 +99,9 @@ impl Approximation for KeyPointSubspace {
     }
 
     fn bytes(&self) -> usize {
-        let predictor = self.predictor.as_ref().map_or(0, |p| p.projection.len() + p.net.parameters.len());
+        let predictor = self.predictor.as_ref().map_or(0, |p| {
+            p.linear.len() + if p.scale > 0.0 { p.projection.len() + p.net.parameters.len() } else { 0 }
+        });
         self.subspace.bytes() + 4 * (self.points.len() + self.solve.len() + predictor)
     }
 
@@ -115,6 +120,7 @@ impl Approximation for KeyPointSubspace {
         parameters.integers.push(self.points.clone());
         parameters.floats.push(self.solve.clone());
         if let Some(predictor) = &self.predictor {
+            parameters.floats.push(predictor.linear.clone());
             parameters.floats.push(predictor.projection.clone());
             parameters.floats.push(predictor.net.parameters.clone());
             parameters.floats.push(vec![predictor.scale]);
@@ -139,44 +145,77 @@ impl Predictor {
         };
         let seen = projection.len() / f.max(1);
         let mut inputs = vec![0.0f32; n * seen];
-        if seen > 0 {
+        if seen > 0 && f > 0 {
             let projection = View::new(&projection, seen, f);
             multiply(&mut inputs, 0.0, View::new(&rows, n, f), projection.transposed());
         }
         let mut targets: Vec<f32> =
             (0..n).flat_map(|pose| key_points.true_offsets(poses.frame(pose))).collect();
-        let square = targets.iter().map(|t| f64::from(*t).powi(2)).sum::<f64>() / targets.len().max(1) as f64;
-        let scale = (square.sqrt() as f32).max(f32::MIN_POSITIVE);
-        targets.iter_mut().for_each(|target| *target /= scale);
-        let mut net = Net::new(&Self::sizes(seen, outputs), &mut Random::new(1));
-        if seen > 0 && outputs > 0 {
-            let settings =
-                TrainSettings { epochs: EPOCHS, batch: 32, patience: EPOCHS / 4, ..TrainSettings::default() };
-            train(&mut net, &inputs, &targets, &settings.held_back(n), &settings, |_, _| true);
+        let settings =
+            TrainSettings { epochs: EPOCHS, batch: 32, patience: EPOCHS / 4, ..TrainSettings::default() };
+        let held = settings.held_back(n);
+        let (kept_numbers, kept_targets) = (without(&rows, f, &held), without(&targets, outputs, &held));
+        let linear = ridge_regression(&kept_numbers, &kept_targets, n - held.len(), f, outputs);
+        if f > 0 && outputs > 0 {
+            let negative: Vec<f32> = linear.iter().map(|weight| -weight).collect();
+            multiply(&mut targets, 1.0, View::new(&rows, n, f), View::new(&negative, f, outputs));
         }
-        Self { projection, net, scale }
+        let power = |rows: &[f32]| rows.iter().map(|t| f64::from(*t).powi(2)).sum::<f64>() / n.max(1) as f64;
+        let mut scale = (power(&targets) / outputs.max(1) as f64).sqrt() as f32;
+        let mut net = Net::new(&Self::sizes(seen, outputs), &mut Random::new(1));
+        if seen > 0 && outputs > 0 && scale > 0.0 {
+            targets.iter_mut().for_each(|target| *target /= scale);
+            let report = train(&mut net, &inputs, &targets, &held, &settings, |_, _| true);
+            let judged: Vec<f32> = match held.is_empty() {
+                true => targets,
+                false => held
+                    .iter()
+                    .flat_map(|row| targets[*row as usize * outputs..][..outputs].to_vec())
+                    .collect(),
+            };
+            let rows = (judged.len() / outputs).max(1) as f64;
+            let silent = (judged.iter().map(|t| f64::from(*t).powi(2)).sum::<f64>() / rows).sqrt();
+            if report.validation >= silent || !report.validation.is_finite() {
+                scale = 0.0;
+            }
+        }
+        Self { linear, projection, net, scale }
     }
 
     fn offsets(&self, numbers: &[f32]) -> Vec<f32> {
         let dot = |row: &[f32]| row.iter().zip(numbers).map(|(a, b)| a * b).sum::<f32>();
         let seen: Vec<f32> = self.projection.chunks_exact(numbers.len().max(1)).map(dot).collect();
-        // In poses that never move there is nothing to predict.
-        if self.net.sizes().last() == Some(&0) {
-            return Vec::new();
+        let mut out = vec![0.0; self.net.sizes().last().copied().unwrap_or(0)];
+        for (number, row) in numbers.iter().zip(self.linear.chunks_exact(out.len().max(1))) {
+            out.iter_mut().zip(row).for_each(|(sum, weight)| *sum += number * weight);
         }
-        let mut pass = Pass::new(&self.net, 1);
-        pass.forward(&self.net, &seen, 1).iter().map(|offset| offset * self.scale).collect()
+        if self.scale > 0.0 {
+            let mut pass = Pass::new(&self.net, 1);
+            let offsets = pass.forward(&self.net, &seen, 1);
+            out.iter_mut().zip(offsets).for_each(|(sum, offset)| *sum += offset * self.scale);
+        }
+        out
     }
 
     fn restore(parameters: &Parameters, numbers: usize, outputs: usize) -> Option<Self> {
-        let [_, _, _, _, _, projection, weights, scale] = &parameters.floats[..] else { return None };
+        let [_, _, _, _, _, linear, projection, weights, scale] = &parameters.floats[..] else { return None };
         let seen = projection.len() / numbers.max(1);
         let mut net = Net::new(&Self::sizes(seen, outputs), &mut Random::new(1));
-        let fits = projection.len() == seen * numbers && weights.len() == net.parameters.len();
+        let fits = linear.len() == numbers * outputs
+            && projection.len() == seen * numbers
+            && weights.len() == net.parameters.len();
         let scale = *scale.first().filter(|_| fits)?;
         net.parameters.copy_from_slice(weights);
-        Some(Self { projection: projection.clone(), net, scale })
+        Some(Self { linear: linear.clone(), projection: projection.clone(), net, scale })
     }
+}
+
+/// The rows that are not held back.
+fn without(rows: &[f32], width: usize, held: &[u32]) -> Vec<f32> {
+    let kept = rows.chunks_exact(width.max(1)).enumerate();
+    kept.filter(|(row, _)| held.binary_search(&(*row as u32)).is_err())
+        .flat_map(|(_, row)| row.to_vec())
+        .collect()
 }
 
 /// `(A Aᵀ + ε)⁻¹ A` of the basis' columns `A` `[K × 3 P]` of the key points.

@@ -115,6 +115,26 @@ pub enum Learning {
 }
 
 impl Learning {
+    /// Every kind with its usual settings, in the order of tables: what `learn auto` tries.
+    pub fn all() -> Vec<Self> {
+        vec![
+            Self::Body(BodyLearning::default()),
+            Self::Diff(DiffLearning::default()),
+            Self::Face(FaceLearning::default()),
+            Self::Skin(SkinLearning::default()),
+        ]
+    }
+
+    /// The kind, as files have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Body(_) => "body",
+            Self::Diff(_) => "diff",
+            Self::Face(_) => "face",
+            Self::Skin(_) => "skin",
+        }
+    }
+
     pub(crate) fn job(&self) -> &dyn Learn {
         match self {
             Self::Body(body) => body,

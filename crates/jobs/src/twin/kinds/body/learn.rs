@@ -1,7 +1,7 @@
 //! `learn body`: networks on groups of vertices, on top of fitted skinning (`docs/methods/body-twin.md`).
 
 use super::checkpoint;
-use crate::twin::kinds::LearnDetails;
+use crate::twin::kinds::{LearnDetails, Learning};
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError, Watch};
 use rayon::prelude::*;
@@ -113,6 +113,15 @@ impl BodyDetails {
 impl Learn for BodyLearning {
     fn check(&self) -> Result<(), JobError> {
         self.settings().check().map_err(|error| JobError::setting("learn body", error))
+    }
+
+    fn limited(&self, minutes: f64) -> Learning {
+        /// On a rig of a hundred bones.
+        const EPOCHS_PER_MINUTE: f64 = 40.0;
+        let mut body = self.clone();
+        let epochs = &mut body.settings.train.epochs;
+        *epochs = (*epochs).min((EPOCHS_PER_MINUTE * minutes).ceil().max(1.0) as usize);
+        Learning::Body(body)
     }
 
     fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {

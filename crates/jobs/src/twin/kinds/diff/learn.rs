@@ -2,7 +2,7 @@
 //! (`docs/methods/differential-twin.md`).
 
 use super::checkpoint;
-use crate::twin::kinds::LearnDetails;
+use crate::twin::kinds::{LearnDetails, Learning};
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError};
 use rayon::prelude::*;
@@ -117,6 +117,19 @@ impl Learn for DiffLearning {
     fn check(&self) -> Result<(), JobError> {
         self.settings.check().map_err(|error| JobError::setting("learn diff", error))?;
         self.anchors.as_deref().map(parse_anchors).transpose().map(|_| ())
+    }
+
+    fn limited(&self, minutes: f64) -> Learning {
+        /// Of the differential network and of every mini-network, on a mesh of twenty thousand vertices.
+        const STEPS_PER_MINUTE: [f64; 2] = [1500.0, 200.0];
+        let mut diff = self.clone();
+        let settings = &mut diff.settings;
+        for (steps, pace) in
+            [&mut settings.steps, &mut settings.anchor_steps].into_iter().zip(STEPS_PER_MINUTE)
+        {
+            *steps = (*steps).min((pace * minutes).ceil().max(1.0) as usize);
+        }
+        Learning::Diff(diff)
     }
 
     fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {

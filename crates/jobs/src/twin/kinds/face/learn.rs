@@ -4,7 +4,7 @@ use super::checkpoint::{self, Clock, Standing};
 use super::open_face_twin;
 use super::report::{FaceDetails, FrameReport, StageReport};
 use crate::twin::checkpoint::Checkpoints;
-use crate::twin::kinds::LearnDetails;
+use crate::twin::kinds::{LearnDetails, Learning};
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError};
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,11 @@ impl Learn for FaceLearning {
             return Err(JobError::setting("from", problem));
         }
         Ok(())
+    }
+
+    fn limited(&self, minutes: f64) -> Learning {
+        let minutes = self.minutes.map_or(minutes, |own| own.min(minutes));
+        Learning::Face(Self { minutes: Some(minutes), ..self.clone() })
     }
 
     fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {

@@ -1,6 +1,6 @@
 //! `learn skin`: bones by decomposition, moved by a small network (`docs/methods/skin-twin.md`).
 
-use crate::twin::kinds::LearnDetails;
+use crate::twin::kinds::{LearnDetails, Learning};
 use crate::twin::learn::{Learn, Learned, Run};
 use crate::{Event, JobError};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,20 @@ impl Learn for SkinLearning {
             return Err(JobError::setting("--paper", "no paper describes a skin twin; leave it out"));
         }
         self.settings.check().map_err(|error| JobError::setting("learn skin", error))
+    }
+
+    fn limited(&self, minutes: f64) -> Learning {
+        /// Of the decomposition, with rigid and with affine bones, and of the network.
+        const ROUNDS_PER_MINUTE: [f64; 2] = [6.0, 10.0];
+        const EPOCHS_PER_MINUTE: f64 = 120.0;
+        let mut skin = self.clone();
+        let settings = &mut skin.settings;
+        let most = |pace: f64| (pace * minutes).ceil().max(1.0) as usize;
+        for (rounds, pace) in settings.rounds.iter_mut().zip(ROUNDS_PER_MINUTE) {
+            *rounds = (*rounds).min(most(pace));
+        }
+        settings.train.epochs = settings.train.epochs.min(most(EPOCHS_PER_MINUTE));
+        Learning::Skin(skin)
     }
 
     fn learn(&self, run: &Run<'_>, poses: Recording, rig: Option<&dyn Rig>) -> Result<Learned, JobError> {
