@@ -261,3 +261,31 @@ fn the_working_folder_does_not_decide_the_twin() {
     let six = learn(&there, "../moved/data", "six.twin", &["--rig", "rook"]);
     assert!(six.0 == Some(2) && six.1.contains("rook") && six.2.is_none(), "{}", six.1);
 }
+
+#[test]
+fn auto_finds_a_kind_and_says_why() {
+    let tiny = Tiny::new();
+    let twin = tiny.path("auto.twin");
+    let words = [
+        "learn",
+        "auto",
+        text(&tiny.train),
+        "-o",
+        text(&twin),
+        "--trial-minutes",
+        "0.01",
+        "--minutes",
+        "0.01",
+    ];
+    let report = json(&words);
+    let chosen = report["chosen"].as_str().expect("a kind");
+    assert!(
+        report["why"].as_str().is_some_and(|why| why.contains("because") && why.starts_with(chosen)),
+        "{report}"
+    );
+    assert_eq!(json(&["info", text(&twin)])["twin"]["method"], chosen);
+    assert!(report["trials"].as_array().is_some_and(|trials| !trials.is_empty()), "{report}");
+    let line = refuse(&[&words[..], &["--budget-ms", "0"]].concat());
+    assert!(line.contains("--budget-ms"), "{line}");
+    refuse(&["learn", "auto", text(&tiny.path("absent")), "-o", text(&twin)]);
+}
