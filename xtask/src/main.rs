@@ -21,12 +21,12 @@ cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace (installs Node.js for the glTF validator where it is missing); `--all`: also
-          those that download tools (glTF files packed by gltf-transform)
+          those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|race|eval|ablations`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|skin|race|eval|ablations`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -43,7 +43,16 @@ fn main() -> Result<()> {
             cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
             match all {
                 true => {
-                    cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])
+                    cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
+                    cargo(&[
+                        "test",
+                        "--workspace",
+                        "--bin",
+                        "understudy-bench",
+                        "--",
+                        "--ignored",
+                        "onnxruntime",
+                    ])
                 }
                 false => Ok(()),
             }

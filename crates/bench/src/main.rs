@@ -12,6 +12,7 @@ mod face;
 mod inverse;
 mod inverse_text;
 mod sampling;
+mod skin;
 mod times;
 
 use anyhow::Result;
@@ -41,6 +42,8 @@ enum Command {
     Eval(eval::EvalArguments),
     /// What each part of a recipe is worth: learned without it, on the same poses.
     Ablations(ablations::AblationArguments),
+    /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
+    Skin(skin::SkinArguments),
 }
 
 /// What to race.
@@ -119,6 +122,7 @@ fn run(command: Command) -> Result<()> {
         Command::Inverse(arguments) => run_inverse(arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Ablations(arguments) => ablations::run(&arguments),
+        Command::Skin(arguments) => skin::run(&arguments),
     }
 }
 
@@ -151,8 +155,13 @@ fn race(arguments: &RaceArguments) -> Result<()> {
             );
             (race.times, text, race.training)
         }
-        Twin::Skin(_) => {
-            anyhow::bail!("{}: is a skin twin, for which there is no race", arguments.twin.display())
+        Twin::Skin(twin) => {
+            let race = skin::race::race_skin(arguments, &twin, &Console)?;
+            let text = format!(
+                "onnxruntime's vertices differ by {:.5} mm; the GLB moved by onnxruntime's bones differs by {:.5} mm",
+                race.onnx_error_mm, race.glb_error_mm
+            );
+            (race.times, text, None)
         }
     };
     if let Some(race) = training {

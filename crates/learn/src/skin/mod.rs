@@ -93,11 +93,18 @@ impl Default for SkinSettings {
             bones: 64,
             influences: 8,
             components: 0,
-            widths: vec![128, 128],
+            widths: vec![256, 128],
             poses: 120,
             rounds: [10, 30],
             frame: true,
-            train: TrainSettings { epochs: 300, rate: 0.003, patience: 300, ..TrainSettings::default() },
+            train: TrainSettings {
+                epochs: 80,
+                batch: 64,
+                decay: 0.0,
+                sparsity: 2.5e-4,
+                patience: 80,
+                ..TrainSettings::default()
+            },
         }
     }
 }
