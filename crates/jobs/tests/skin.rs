@@ -30,6 +30,26 @@ fn learned(folder: &Path) -> Twin {
 }
 
 #[test]
+fn what_cannot_be_learned_is_one_line_that_names_the_data() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let (data, output) = (folder.path().join("two"), folder.path().join("two.twin"));
+    let config =
+        SampleConfig { rig: "rook".into(), output: data.clone(), poses: Some(2), ..SampleConfig::default() };
+    sample(&config, &Silent).expect("rook is always there");
+    let attempt = |skin: SkinLearning| {
+        let error = learn(&LearnConfig::new(&data, &output, Learning::Skin(skin)), &Silent).expect_err("no");
+        assert!(error.is_bad_input() && !output.exists(), "{error}");
+        error.to_string()
+    };
+    let said = attempt(SkinLearning::default());
+    assert!(said.contains("two") && said.contains('2') && !said.contains('\n'), "{said}");
+    let mut skin = SkinLearning::default();
+    skin.settings.bones = 0;
+    assert!(attempt(skin).contains("number of bones is 0"));
+    assert!(attempt(SkinLearning { paper: true, ..SkinLearning::default() }).contains("--paper"));
+}
+
+#[test]
 fn the_glb_and_the_bones_give_the_twins_vertices() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let twin = learned(folder.path());

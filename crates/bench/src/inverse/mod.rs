@@ -3,7 +3,7 @@
 
 mod numpy;
 mod speed;
-mod truth;
+pub(crate) mod truth;
 
 pub use speed::Speed;
 pub use truth::TruthRun;

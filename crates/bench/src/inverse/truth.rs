@@ -119,7 +119,7 @@ fn run(
 }
 
 /// The 72 base controls of the take, brought into the box, frames spread through it.
-fn animation(folder: &Path, frames: usize) -> Result<Vec<Vec<f32>>, JobError> {
+pub(crate) fn animation(folder: &Path, frames: usize) -> Result<Vec<Vec<f32>>, JobError> {
     let path = folder.join("test_anim.npz");
     let array = NpzReader::read(&path)?.f32("weights", &[Dim::Any("frames"), Dim::Any("shapes")]);
     let array = array.map_err(ReadError::content(&path))?;
@@ -133,7 +133,7 @@ fn animation(folder: &Path, frames: usize) -> Result<Vec<Vec<f32>>, JobError> {
 
 /// The first 72 shapes of the face 'Aura': bone transforms `[3·s, 4·bones]` blended by skin weights, which
 /// is linear in the shape's weight.
-fn aura(folder: &Path) -> Result<BlendshapeRig, JobError> {
+pub(crate) fn aura(folder: &Path) -> Result<BlendshapeRig, JobError> {
     let path = folder.join("aura.npz");
     let npz = NpzReader::read(&path)?;
     let content = || ReadError::content(&path);

@@ -1,6 +1,7 @@
 //! `bench skin`: skin twins on clips that they have not seen, beside linear regression, principal components, a skin whose
 //! bones are fitted to every pose, and the rig. Datasets and twins are kept: what is there is not made again.
 
+mod aura;
 mod linear;
 pub mod race;
 
@@ -11,6 +12,7 @@ use linear::{Fit, LinearModel};
 use std::path::{Path, PathBuf};
 use understudy_core::Vec3;
 use understudy_io::dataset::DatasetReader;
+use understudy_jobs::rigs::data_folder;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::bench::{BenchConfig, bench_twin, time};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
@@ -26,11 +28,11 @@ const COMPONENTS: usize = 200;
 /// What to learn and weigh.
 #[derive(Debug, Args)]
 pub struct SkinArguments {
-    /// Characters; ict needs its data.
-    #[arg(default_values_t = ["mira".to_owned(), "ict".to_owned()])]
+    /// Characters; ict and aura need their data.
+    #[arg(default_values_t = ["mira".to_owned(), "ict".to_owned(), "aura".to_owned()])]
     rigs: Vec<String>,
     /// Poses to learn from.
-    #[arg(long, value_name = "N", default_value_t = 4000)]
+    #[arg(long, value_name = "N", default_value_t = 8000)]
     poses: u64,
     /// Folder of datasets and twins.
     #[arg(long, value_name = "DIR", default_value = "target/bench")]
@@ -93,6 +95,10 @@ impl Place {
 /// Learns, weighs and prints.
 pub fn run(arguments: &SkinArguments) -> Result<()> {
     for rig in &arguments.rigs {
+        if rig == "aura" {
+            weigh_aura()?;
+            continue;
+        }
         let folder = arguments.folder.join(format!("skin-{rig}-{}", arguments.poses));
         let place = Place { rig: rig.clone(), folder };
         place.record(arguments.poses)?;
@@ -101,6 +107,29 @@ pub fn run(arguments: &SkinArguments) -> Result<()> {
             false => weigh(&place)?,
         }
     }
+    Ok(())
+}
+
+/// Frames of Aura's take: every fourth.
+const AURA_FRAMES: usize = 700;
+
+fn weigh_aura() -> Result<()> {
+    let folder = data_folder().map(|data| data.join("compskin")).filter(|folder| folder.is_dir());
+    let Some(folder) = folder else {
+        print("no compskin data: Aura is left out");
+        return Ok(());
+    };
+    let report = aura::weigh(&folder, AURA_FRAMES)?;
+    print(&format!(
+        "aura: 40 bones learned from {} frames of her take and {} random poses; the best bones leave {:.4} mm (RMS); on \
+         the last fifth of the take {:.4} mm on average, {:.3} mm at most; {:.2} MB",
+        report.poses[0],
+        report.poses[1],
+        report.skin_rmse_mm,
+        report.found.mean_mm,
+        report.found.max_mm,
+        report.bytes as f64 / 1e6
+    ));
     Ok(())
 }
 

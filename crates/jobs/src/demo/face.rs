@@ -1,5 +1,5 @@
 //! Mira in the demo: a face twin that is trained for less than a minute, beside the original, its own coarse
-//! part and linear blend skinning. Start at [`show`].
+//! part, a skin twin and linear blend skinning. Start at [`show`].
 
 use super::DemoConfig;
 use super::cast::save;
@@ -10,6 +10,7 @@ use crate::twin::eval::{EvalConfig, EvalReport, Weighed, weigh};
 use crate::twin::face::FaceLearning;
 use crate::twin::kinds::kind;
 use crate::twin::learn::{LearnConfig, LearnReport, learn};
+use crate::twin::skin::SkinLearning;
 use crate::twin::{LearnDetails, Learning};
 use crate::{Event, JobError, Watch};
 use understudy_report::html::{Cell, Column, Section, Table};
@@ -20,6 +21,9 @@ const TEST_CLIPS: [&str; 2] = ["talk", "roar"];
 const UNSEEN: &str = "roar";
 /// Bones of the skin beside it.
 const SKIN: &str = "lbs32";
+
+/// The skin twin of the same poses.
+const SKIN_TWIN: &str = "skin twin";
 
 /// Clips times noise without the unseen one, and the clips that the twin is tried on.
 pub(super) fn datasets(config: &DemoConfig, base: &SampleConfig) -> Vec<SampleConfig> {
@@ -56,16 +60,28 @@ fn twin_config(config: &DemoConfig) -> LearnConfig {
     LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Face(face)) }
 }
 
+/// A small skin twin, in seconds.
+fn skin_config(config: &DemoConfig) -> LearnConfig {
+    let mut skin = SkinLearning::default();
+    let settings = &mut skin.settings;
+    (settings.bones, settings.poses, settings.rounds) = (32, 40, [4, 8]);
+    settings.train.epochs = 30;
+    let (data, output) = (config.output.join("data/mira"), config.output.join("mira-skin.twin"));
+    LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Skin(skin)) }
+}
+
 /// Learns the twin, weighs it, and shows it.
 pub(super) fn show(
     config: &DemoConfig,
     watch: &dyn Watch,
 ) -> Result<(LearnReport, EvalReport, Section), JobError> {
     let learned = learn(&twin_config(config), watch)?;
+    let skin = learn(&skin_config(config), watch)?;
     let data = config.output.join("data");
     let weighing = EvalConfig {
         twin: learned.output.clone(),
         test: TEST_CLIPS.map(|clip| data.join(format!("mira-{clip}"))).to_vec(),
+        against: vec![(SKIN_TWIN.into(), skin.output.clone())],
         train: Some(data.join("mira")),
         baselines: vec![SKIN.into()],
         threads: config.threads,
@@ -73,13 +89,14 @@ pub(super) fn show(
         ..EvalConfig::default()
     };
     let weighed = weigh(&weighing, watch)?;
-    let section = section(config, &learned, &weighed, watch)?;
+    let section = section(config, &learned, &skin, &weighed, watch)?;
     Ok((learned, weighed.report, section))
 }
 
 fn section(
     config: &DemoConfig,
     learned: &LearnReport,
+    skin: &LearnReport,
     weighed: &Weighed,
     watch: &dyn Watch,
 ) -> Result<Section, JobError> {
@@ -93,9 +110,10 @@ fn section(
     let story = format!(
         "{} networks draw offsets as maps in texture space, {} more refine the regions that move most; trained \
          for {:.0} s on {} poses of clips times noise. No pose of the roar was among them; talk was, with noise. \
-         A full twin sees 25,000 poses for up to an hour. Skinning has 32 bones, which are fitted to each pose: the \
-         most that it can do.",
-        networks[0], networks[1], learned.seconds, learned.poses
+         A full twin sees 25,000 poses for up to an hour. The skin twin is a small network that moves bones of its \
+         own, learned from the same poses in {:.0} s. Skinning has 32 bones, which are fitted to each pose: the most \
+         that it can do.",
+        networks[0], networks[1], learned.seconds, learned.poses, skin.seconds
     );
     let mut section = Section::new("Mira's twin").paragraph(story).table(table(report));
     let rig = live_rig(twin, &learned.output, None);

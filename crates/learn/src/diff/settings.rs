@@ -191,6 +191,7 @@ impl DiffSettings {
             rate: if self.optimiser == Optimiser::Adam { 3.0 * self.rate } else { self.rate },
             schedule: self.schedule,
             decay: 0.0,
+            sparsity: 0.0,
             validation: self.validation,
             patience: usize::MAX,
             seed: self.seed.wrapping_mul(1_000_003).wrapping_add(anchor as u64),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::HeldBack;
 use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Face, Mat3, MeshParts, Random};
+use understudy_runtime::Pose;
 
 const CONTROLS: usize = 4;
 
@@ -108,6 +109,40 @@ fn recordings_that_hold_nothing_are_called_so() {
     // More bones than vertices, and vertices that are there twice: still a twin.
     let many = learn(recording(50, true, true), None, "strip", &settings(200), &|_| true).expect("a twin");
     assert!(many.parts.output.weights.iter().all(|w| w.is_finite()) && many.report.bones <= 66);
+}
+
+#[test]
+fn islands_follow_their_own_bones_and_nothing_is_made_up() {
+    // Three islands: the strip, a patch that rests, and one that slides along with the first control.
+    let mut poses = recording(300, false, true);
+    let patch = |x: f32| (0..9).map(move |i| Vec3::new(x + (i / 3) as f32, (i % 3) as f32, 30.0));
+    let own = poses.mesh.vertex_count() as u32;
+    let mut faces = poses.mesh.faces().to_vec();
+    for first in [own, own + 9] {
+        let corners = |i: u32| [first + i, first + i + 1, first + i + 4, first + i + 3];
+        faces.extend([0, 1, 3, 4].map(corners).map(|[a, b, c, d]| Face::quad(a, b, c, d)));
+    }
+    let mut vertices = Vec::new();
+    for pose in 0..poses.len() {
+        let slide = Vec3::new(0.0, 0.0, 2.0 * poses.controls_of(pose)[0]);
+        vertices.extend_from_slice(poses.vertices_of(pose));
+        vertices.extend(patch(20.0).chain(patch(40.0).map(|v| v + slide)));
+    }
+    let positions: Vec<Vec3> =
+        poses.mesh.positions().iter().copied().chain(patch(20.0)).chain(patch(40.0)).collect();
+    poses.mesh = MeshParts { positions, faces, ..MeshParts::default() }.build().expect("three islands");
+    poses.vertices = vertices;
+    let learned = learn(poses.clone(), None, "islands", &settings(6), &|_| true).expect("it can be learned");
+    let found = measured(&poses, learned.parts.clone(), Precision::Half);
+    assert!(found.mean_mm.is_finite() && found.max_mm < 0.5, "{found:?} {:?}", learned.report);
+    let twin = Twin::from(SkinTwin::new(learned.parts, Precision::Half).expect("a valid twin"));
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    for value in [-1.0, 0.0, 1.0, 50.0] {
+        twin.player(1).pose(Pose::Controls(&[value; CONTROLS]), &mut out).expect("a valid pose");
+        assert!(out.iter().all(|v| v.is_finite()), "controls of {value}");
+        let rests = out[own as usize..own as usize + 9].iter().zip(patch(20.0));
+        assert!(value > 1.0 || rests.into_iter().all(|(a, b)| a.distance(b) < 0.02), "controls of {value}");
+    }
 }
 
 #[test]
