@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::auto::{AutoConfig, Limits};
 use understudy_jobs::twin::body::{Base, BodyLearning};
-use understudy_jobs::twin::diff::{DiffLearning, SkinSource};
+use understudy_jobs::twin::diff::{Coordinates, DiffLearning, SkinSource};
 use understudy_jobs::twin::face::FaceLearning;
 use understudy_jobs::twin::skin::SkinLearning;
 
@@ -237,6 +237,10 @@ pub struct LearnDiffArguments {
     /// poses, none, or the first of these that the rig allows.
     #[arg(long, value_name = "auto|rig|probe|fit|none", default_value = "auto")]
     pub skin: SkinSource,
+    /// What the deep network learns: differences to neighbours of equal or of cotangent weights, or, for comparison,
+    /// offsets of the vertices themselves, without anchors.
+    #[arg(long, value_name = "uniform|cotangent|local", default_value = "uniform")]
+    pub coordinates: Coordinates,
     /// Principal components of the differential coordinates, per cent of the number of vertices [default: 5].
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "components_mm")]
     pub components: Option<f64>,
@@ -272,6 +276,7 @@ impl LearnDiffArguments {
         diff.anchors.clone_from(&self.anchors);
         let settings = &mut diff.settings;
         settings.skin = self.skin;
+        settings.coordinates = self.coordinates;
         settings.components_percent = self.components.unwrap_or(settings.components_percent);
         settings.components_mm = self.components_mm;
         settings.anchors_percent = self.anchor_share.unwrap_or(settings.anchors_percent);

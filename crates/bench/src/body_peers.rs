@@ -125,7 +125,7 @@ fn hand_over(folder: &Path, parts: &BodyParts, bones: &[Affine3A], controls: &[f
 }
 
 /// A bone by its rows.
-fn rows(bone: &Affine3A) -> [f32; 12] {
+pub(crate) fn rows(bone: &Affine3A) -> [f32; 12] {
     let [x, y, z, t] = [bone.matrix3.x_axis, bone.matrix3.y_axis, bone.matrix3.z_axis, bone.translation];
     [x.x, y.x, z.x, t.x, x.y, y.y, z.y, t.y, x.z, y.z, z.z, t.z]
 }

@@ -6,6 +6,7 @@ mod body;
 mod body_peers;
 mod body_training;
 mod console;
+mod diff;
 mod environment;
 mod eval;
 mod face;
@@ -38,6 +39,8 @@ enum Command {
     Sampling(SamplingArguments),
     /// The inverse rig: speed beside NumPy, known weights, the paper's findings.
     Inverse(InverseArguments),
+    /// Differential twins: the paper's tables, comparisons, full-size runs and a race.
+    Diff(diff::DiffArguments),
     /// How long `eval --train` takes on a rig of many bones.
     Eval(eval::EvalArguments),
     /// What each part of a recipe is worth: learned without it, on the same poses.
@@ -120,6 +123,7 @@ fn run(command: Command) -> Result<()> {
         Command::Race(arguments) => race(&arguments),
         Command::Sampling(arguments) => run_sampling(arguments),
         Command::Inverse(arguments) => run_inverse(arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
@@ -143,10 +147,11 @@ fn race(arguments: &RaceArguments) -> Result<()> {
             );
             (race.times, text, race.training)
         }
-        Twin::Diff(_) => anyhow::bail!(
-            "{}: races of differential twins against other programs do not exist; `understudy bench` times one",
-            arguments.twin.display()
-        ),
+        Twin::Diff(twin) => {
+            let race = diff::race::race_diff(arguments, &twin, &Console)?;
+            let text = race.text();
+            (race.times, text, None)
+        }
         Twin::Face(twin) => {
             let race = face::race_face(arguments, &twin, &Console)?;
             let text = format!(

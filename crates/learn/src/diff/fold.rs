@@ -5,6 +5,7 @@
 
 use super::components::Basis;
 use super::graph::Reconstruction;
+use super::linear::Linear;
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,8 @@ pub struct Folded {
     pub last: LayerNumbers,
     /// `[R × 3A]`.
     pub subspace: Vec<f32>,
+    /// What features add by themselves, `[R × F]`; empty without a linear part.
+    pub linear: Vec<f32>,
     /// `[3V × R]`.
     pub basis: Vec<f32>,
     /// Displacements when all coefficients are zero, `[3V]` cm.
@@ -69,14 +72,22 @@ pub fn reconstruct(system: &Reconstruction<'_>, said: &[Said]) -> Vec<f32> {
     columns.chunks_exact(3).flat_map(pose).collect()
 }
 
-/// Folds. `last`: the last layer of the differential network, which gives coefficients; `decoder` `[3V × K]` and
-/// `delta_mean` `[3V]` make differential coordinates of them; `constant`: of every anchor what it always says, where it
-/// has no network; `said`: what networks say of training poses, and the solve's vertices of these.
+/// What makes differential coordinates of coefficients.
+#[derive(Debug, Clone, Copy)]
+pub struct Decoder<'a> {
+    /// `[3V × K]` cm.
+    pub weights: &'a [f32],
+    /// `[3V]` cm.
+    pub mean: &'a [f32],
+}
+
+/// Folds. `last`: the last layer of the differential network, which gives coefficients; `constant`: of every anchor what
+/// it always says, where it has no network; `solved`: displacements of training poses, linear part included.
 pub fn fold(
     system: &Reconstruction<'_>,
     last: &LayerNumbers,
-    decoder: &[f32],
-    delta_mean: &[f32],
+    Decoder { weights: decoder, mean: delta_mean }: Decoder<'_>,
+    linear: &Linear,
     constant: &[Option<[f32; 3]>],
     solved: Vec<f32>,
     most: usize,
@@ -144,7 +155,10 @@ pub fn fold(
                     constant.map(|c| (0..3).map(|a| s[a] * f64::from(c[a])).sum::<f64>())
                 })
                 .sum();
-            of_mean + of_anchors - middle
+            // Empty without a linear part.
+            let of_linear: f64 =
+                row.iter().zip(&linear.mean).map(|(r, m)| f64::from(*r) * f64::from(*m)).sum();
+            of_mean + of_anchors + of_linear - middle
         })
         .collect();
     for (component, sum) in bias.iter_mut().enumerate() {
@@ -153,6 +167,14 @@ pub fn fold(
     }
     let hidden = last.weights.len() / count.max(1);
     let weights = product_f64(&by_coefficient, &last.weights, rank, count, hidden);
+    let features = linear.weights.len() / width.max(1);
+    let by_features = match features {
+        0 => Vec::new(),
+        _ => {
+            let wide: Vec<f64> = basis.rows.iter().map(|n| f64::from(*n)).collect();
+            product_f64(&wide, &linear.weights, rank, width, features)
+        }
+    };
     // The largest number of every component becomes one: 16 bits then hold what is seen.
     let size = |component: usize| {
         let row = &basis.rows[component * width..][..width];
@@ -174,6 +196,7 @@ pub fn fold(
     Folded {
         last: LayerNumbers { weights: scaled(&weights, hidden), bias: scaled(&bias, 1) },
         subspace: scaled(&subspace, 3 * system.anchors.len()),
+        linear: scaled(&by_features, features),
         basis: turned,
         mean: basis.mean,
         report: FoldReport { rank, poses, within_limit, max_mm: f64::from(max) },

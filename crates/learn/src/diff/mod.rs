@@ -1,7 +1,7 @@
 //! The differential twin (METHODS M3; Li, Shi, Dziubak et al. 2020, "Deep differential subspace reconstruction").
 //!
 //! The way: [`skin`] finds the `T_i` that the twin will evaluate → [`nonlinear`] takes them out of the vertices (eq. 14) →
-//! [`features`] makes what networks see (eq. 9) → [`graph`] is the Laplacian and its factor (eq. 4, 15) → [`anchors`]
+//! [`features`] makes what networks see (eq. 9) → [`linear`] takes out what is linear in these → [`graph`] is the Laplacian and its factor (eq. 4, 15) → [`anchors`]
 //! chooses anchors and [`influence`] what moves each → [`components`] compresses the differential coordinates →
 //! [`differential`] trains the one deep network, [`Plan::train_anchor`] the mini-networks → [`fold`] turns the solve into
 //! a small linear map → [`Plan::finish`] makes the parts of a twin.
@@ -13,17 +13,20 @@ pub mod features;
 pub mod fold;
 pub mod graph;
 pub mod influence;
+pub mod linear;
 pub mod nonlinear;
 mod plan;
 mod settings;
 pub mod skin;
+mod subspace;
 #[cfg(test)]
 mod tests;
 
 pub use differential::{Trainer, TrainerState};
 pub use fold::FoldReport;
-pub use plan::{DiffReport, Plan, TrainedAnchor, held_back};
-pub use settings::{DiffSettings, Loss, SkinSource};
+pub use plan::{DiffReport, Plan, held_back};
+pub use settings::{Coordinates, DiffSettings, Loss, SkinSource};
+pub use subspace::TrainedAnchor;
 
 use crate::RecordingError;
 use thiserror::Error;

@@ -1,20 +1,21 @@
-//! Everything that is decided before a network is trained, the training of mini-networks, and the twin that comes out.
+//! Everything that is decided before a network is trained, and the twin that comes out. Training is in `differential.rs`
+//! and `subspace.rs`.
 
 use super::components::{Basis, mean_length};
 use super::differential::Problem;
 use super::features::Features;
 use super::fold::{self, FoldReport, Said};
 use super::graph::{Graph, Reconstruction};
+use super::linear::{Linear, Remainder};
 use super::nonlinear::Unskinning;
+use super::subspace::TrainedAnchor;
 use super::{DiffLearnError, DiffSettings, FEWEST_POSES, SkinSource, anchors, influence, skin};
 use crate::body::Armature;
-use crate::dense::Net;
-use crate::dense::train::{Stop, train};
 use crate::matrix::{View, multiply};
 use crate::{HeldBack, Recording};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use understudy_core::{Affine3A, ControlSpecs, Random, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Vec3};
 use understudy_rigs::Rig;
 use understudy_runtime::diff::{
     AnchorParts, DiffParts, DiffTwin, HiddenActivation, LayerNumbers, LinearSkinParts,
@@ -22,7 +23,7 @@ use understudy_runtime::diff::{
 use understudy_runtime::{BoneHeader, Distances, Header, Inputs, Pose, Precision, Training, Twin};
 
 /// A displacement of less, root mean square, is none, cm.
-const STILL: f64 = 1e-5;
+pub(super) const STILL: f64 = 1e-5;
 /// Poses that components of reconstructed vertices are taken from at most, and those that the solve is compared with.
 const MOST_RANK: usize = 500;
 const COMPARED: usize = 800;
@@ -31,6 +32,8 @@ const SWEPT: usize = 16;
 const WEIGHTS: [f64; 6] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 /// How much more or less than the median an anchor may count.
 const RANGE: f64 = 4.0;
+/// Poses that are worked on together.
+const BLOCK: usize = 32;
 /// Poses on which 16-bit weights are compared with 32 bits.
 const HALF_POSES: usize = 200;
 
@@ -53,6 +56,8 @@ pub struct Plan {
     pub singular: usize,
     /// What networks see.
     pub features: Features,
+    /// What is linear in the features; networks learn the rest.
+    pub linear: Linear,
     /// The mesh.
     pub graph: Graph,
     /// Ascending.
@@ -64,7 +69,7 @@ pub struct Plan {
     /// Whether these were found on the live rig.
     pub probed: bool,
     /// Displacements of the anchors, `[N × 3A]` cm.
-    anchor_places: Vec<f32>,
+    pub(super) anchor_places: Vec<f32>,
     /// Mean differential coordinates, `[3V]` cm.
     delta_mean: Vec<f32>,
     /// What a coefficient of unit variance does to differential coordinates, `[3V × K]` cm.
@@ -80,17 +85,6 @@ pub struct Plan {
     unit: f32,
 }
 
-/// A mini-network that is done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrainedAnchor {
-    /// Empty where the anchor never moves, or nothing tells how.
-    pub layers: Vec<LayerNumbers>,
-    /// What it says then, cm.
-    pub mean: [f32; 3],
-    /// Root mean square error on held-back poses, cm.
-    pub validation_cm: f64,
-}
-
 /// What only differential twins report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiffReport {
@@ -102,6 +96,8 @@ pub struct DiffReport {
     pub features: usize,
     /// Controls that take one value in all poses.
     pub still_controls: Vec<String>,
+    /// Share of the displacement, root mean square, that its linear part leaves to the networks; one without it.
+    pub linear_left: f64,
     /// Islands of the mesh, once vertices at one place are joined.
     pub islands: usize,
     /// Edges that join vertices at one place.
@@ -146,39 +142,59 @@ impl Plan {
         };
         let unskinning = Unskinning { weights, inverse_bind, rest: poses.mesh.positions().to_vec() };
         let features = Features::new(poses, &parents, &trained)?;
-        let graph = Graph::new(&poses.mesh);
+        let graph = Graph::new(&poses.mesh, settings.coordinates);
 
         let vertices = poses.mesh.vertex_count();
-        let energy = energy(poses, &unskinning, &trained);
-        let moving: Vec<u32> = (0..vertices as u32).filter(|v| energy[*v as usize].sqrt() > STILL).collect();
+        let mut linear = match settings.linear {
+            true => Linear::fit(poses, &unskinning, &features, &trained, &held),
+            false => Linear::none(),
+        };
+        let moving_by = |linear: &Linear| {
+            let remainder = Remainder { poses, unskinning: &unskinning, features: &features, linear };
+            let energy = energy(&remainder, &trained);
+            let moving: Vec<u32> =
+                (0..vertices as u32).filter(|v| energy[*v as usize].sqrt() > STILL).collect();
+            (energy, moving)
+        };
+        let (mut energy, mut moving) = moving_by(&linear);
+        if moving.is_empty() {
+            // All of it is linear, or there is nothing at all.
+            linear = Linear::none();
+            (energy, moving) = moving_by(&linear);
+        }
         if moving.is_empty() {
             return Err(DiffLearnError::NothingMoves);
         }
+        let remainder = Remainder { poses, unskinning: &unskinning, features: &features, linear: &linear };
         let count = ((settings.anchors_percent / 100.0 * vertices as f64).round() as usize).max(1);
         let (anchors, added_anchors) = match chosen {
+            _ if !graph.needs_anchors() => (Vec::new(), 0),
             Some(chosen) => anchors::complete(&graph, &energy, chosen)?,
             None => (anchors::choose(&graph, &unskinning.rest, &energy, count), 0),
         };
         // One pass over all poses: displacements of anchors, and blends to be counted.
-        let look = |pose: usize| {
-            let (all, singular) =
-                unskinning.displacements(bones_of(poses, &unskinning, pose), poses.vertices_of(pose));
-            let places: Vec<f32> = anchors.iter().flat_map(|v| all[*v as usize].to_array()).collect();
-            (places, singular)
+        let all: Vec<usize> = (0..poses.len()).collect();
+        let look = |block: &[usize]| {
+            let (rows, singular) = remainder.of(block);
+            let anchors_of = |row: &[f32]| -> Vec<f32> {
+                anchors.iter().flat_map(|v| row[3 * *v as usize..][..3].to_vec()).collect()
+            };
+            (rows.chunks_exact(3 * vertices).flat_map(anchors_of).collect(), singular)
         };
-        let looked: Vec<(Vec<f32>, usize)> = (0..poses.len()).into_par_iter().map(look).collect();
+        let looked: Vec<(Vec<f32>, usize)> = all.par_chunks(BLOCK).map(look).collect();
         let singular = looked.iter().map(|(_, singular)| singular).sum();
         let anchor_places: Vec<f32> = looked.into_iter().flat_map(|(places, _)| places).collect();
         let anchor_features = match rig {
+            _ if settings.single_network => vec![(0..features.count() as u32).collect(); anchors.len()],
             Some(rig) => influence::probe(rig, &unskinning, &parents, &features, &anchors, settings)?,
             None => influence::estimate(poses, &features, &trained, &anchor_places, anchors.len()),
         };
 
         let wanted = ((settings.components_percent / 100.0 * vertices as f64).round() as usize).max(1);
         let most = if settings.components_mm.is_some() { trained.len() } else { wanted.min(trained.len()) };
-        let snapshots = spread(&trained, (2 * most).clamp(600, 1500));
-        let delta = |pose: usize| delta_of(poses, &unskinning, &graph, pose);
-        let mut rows: Vec<f32> = snapshots.par_iter().map(|pose| delta(*pose)).collect::<Vec<_>>().concat();
+        let snapshots = spread(&trained, (2 * most).clamp(600, 1500).max(wanted));
+        let delta = |block: &[usize]| deltas_of(&remainder, &graph, block);
+        let mut rows: Vec<f32> = snapshots.par_chunks(BLOCK).map(delta).collect::<Vec<_>>().concat();
         let mut basis = Basis::new(&mut rows, 3 * vertices, most);
         // What the components leave, on some of the poses.
         let few = rows.len().min(100 * 3 * vertices);
@@ -195,7 +211,7 @@ impl Plan {
         if components == 0 {
             return Err(DiffLearnError::NothingMoves);
         }
-        let coefficients = coefficients(poses.len(), &basis, delta);
+        let coefficients = coefficients(&all, &basis, delta);
         let mut decoder = vec![0.0f32; 3 * vertices * components];
         decoder.par_chunks_mut(components).enumerate().for_each(|(output, row)| {
             for (component, slot) in row.iter_mut().enumerate() {
@@ -217,6 +233,7 @@ impl Plan {
             adopted,
             singular,
             features,
+            linear,
             graph,
             anchors,
             added_anchors,
@@ -248,71 +265,6 @@ impl Plan {
         }
     }
 
-    /// Trains the mini-network of an anchor (section 3.2.4). Same seed, same result, whatever else runs.
-    pub fn train_anchor(
-        &self,
-        anchor: usize,
-        settings: &DiffSettings,
-        mut watch: impl FnMut() -> bool,
-    ) -> Result<TrainedAnchor, DiffLearnError> {
-        let (poses, count) = (self.trained.len() + self.held.len(), self.anchors.len());
-        let place = |pose: usize| -> [f32; 3] {
-            let own = &self.anchor_places[(pose * count + anchor) * 3..][..3];
-            [own[0], own[1], own[2]]
-        };
-        let mean = [0, 1, 2].map(|axis| {
-            let sum: f64 = self.trained.iter().map(|pose| f64::from(place(*pose)[axis])).sum();
-            (sum / self.trained.len() as f64) as f32
-        });
-        let centred = |pose: usize| [0, 1, 2].map(|axis| place(pose)[axis] - mean[axis]);
-        let squares = |poses: &[usize]| {
-            let one = |pose: &usize| centred(*pose).iter().map(|n| f64::from(*n).powi(2)).sum::<f64>();
-            (poses.iter().map(one).sum::<f64>() / poses.len().max(1) as f64).sqrt()
-        };
-        let (unit, own) = (squares(&self.trained), &self.anchor_features[anchor]);
-        if unit < STILL || own.is_empty() {
-            return Ok(TrainedAnchor { layers: Vec::new(), mean, validation_cm: squares(&self.held) });
-        }
-        let gather = |pose: usize| {
-            let all = self.features.of(pose);
-            own.iter().map(move |feature| all[*feature as usize])
-        };
-        let inputs: Vec<f32> = (0..poses).flat_map(gather).collect();
-        let targets: Vec<f32> = (0..poses).flat_map(|pose| centred(pose).map(|n| n / unit as f32)).collect();
-        let train_settings = settings.anchor_training(self.trained.len(), anchor);
-        let mut sizes = vec![own.len()];
-        sizes.extend(&settings.anchor_widths);
-        sizes.push(3);
-        let mut random = Random::stream(train_settings.seed, 0xa2c4);
-        let mut net = Net::with_activation(&sizes, settings.activation, &mut random);
-        let held: Vec<u32> = self.held.iter().map(|pose| *pose as u32).collect();
-        let outcome = train(&mut net, &inputs, &targets, &held, &train_settings, |_, _| watch());
-        match outcome.stop {
-            Stop::Asked => return Err(DiffLearnError::Stopped),
-            Stop::Diverged if !outcome.validation.is_finite() => {
-                return Err(DiffLearnError::Diverged { rate: train_settings.rate });
-            }
-            Stop::Epochs | Stop::Patience | Stop::Diverged => {}
-        }
-        let silent = squares(if self.held.is_empty() { &self.trained } else { &self.held });
-        if outcome.validation * unit >= silent {
-            // No better than its mean: then the mean is what it says.
-            return Ok(TrainedAnchor { layers: Vec::new(), mean, validation_cm: silent });
-        }
-        let layer = |layer: usize| {
-            let (weights, bias) = net.layer(layer);
-            let mut numbers = LayerNumbers { weights: weights.to_vec(), bias: bias.to_vec() };
-            if layer + 1 == net.layer_count() {
-                numbers.weights.iter_mut().for_each(|w| *w *= unit as f32);
-                let bias = numbers.bias.iter_mut().zip(mean);
-                bias.for_each(|(bias, mean)| *bias = *bias * unit as f32 + mean);
-            }
-            numbers
-        };
-        let layers = (0..net.layer_count()).map(layer).collect();
-        Ok(TrainedAnchor { layers, mean, validation_cm: outcome.validation * unit })
-    }
-
     /// What the networks say of a pose.
     pub(super) fn said(
         &self,
@@ -340,7 +292,7 @@ impl Plan {
     pub(super) fn weights(&self, whole: f64, trained: &[TrainedAnchor]) -> Vec<(u32, f64)> {
         let mut errors: Vec<f64> = trained.iter().map(|anchor| anchor.validation_cm).collect();
         errors.sort_by(f64::total_cmp);
-        let median = errors[errors.len() / 2].max(STILL);
+        let median = errors.get(errors.len() / 2).map_or(STILL, |error| error.max(STILL));
         let weight = |anchor: &TrainedAnchor| {
             whole * (median / anchor.validation_cm.max(STILL)).clamp(1.0 / RANGE, RANGE)
         };
@@ -363,14 +315,8 @@ impl Plan {
         let chosen = spread(held, SWEPT);
         let said: Vec<Said> =
             chosen.par_iter().map(|pose| self.said(*pose, layers, trained, activation)).collect();
-        let truth: Vec<f32> = chosen
-            .iter()
-            .flat_map(|pose| {
-                let bones = bones_of(poses, &self.unskinning, *pose);
-                self.unskinning.displacements(bones, poses.vertices_of(*pose)).0
-            })
-            .flat_map(|v| v.to_array())
-            .collect();
+        let (features, linear) = (&self.features, &self.linear);
+        let (truth, _) = Remainder { poses, unskinning: &self.unskinning, features, linear }.of(&chosen);
         let miss = |whole: f64| {
             let mut solved = fold::reconstruct(&self.system(&self.weights(whole, trained)), &said);
             solved.iter_mut().zip(&truth).for_each(|(s, t)| *s -= t);
@@ -391,7 +337,11 @@ impl Plan {
         settings: &DiffSettings,
     ) -> (DiffParts, DiffReport) {
         let activation = settings.activation;
-        let whole = settings.anchor_weight.unwrap_or_else(|| self.sweep(poses, layers, trained, activation));
+        let swept = || match trained.is_empty() {
+            true => 1.0,
+            false => self.sweep(poses, layers, trained, activation),
+        };
+        let whole = settings.anchor_weight.unwrap_or_else(swept);
         let system = self.system(&self.weights(whole, trained));
         let condition = system.condition();
         let compared = spread(&self.trained, COMPARED);
@@ -400,12 +350,15 @@ impl Plan {
         for run in compared.chunks(64) {
             let said: Vec<Said> =
                 run.par_iter().map(|pose| self.said(*pose, layers, trained, activation)).collect();
-            solved.extend(fold::reconstruct(&system, &said));
+            let mut rows = fold::reconstruct(&system, &said);
+            self.linear.add(&self.features, run, 1.0, &mut rows);
+            solved.extend(rows);
         }
         let constant: Vec<Option<[f32; 3]>> =
             trained.iter().map(|anchor| anchor.layers.is_empty().then_some(anchor.mean)).collect();
         let (last, hidden) = layers.split_last().expect("a network has a layer");
-        let folded = fold::fold(&system, last, &self.decoder, &self.delta_mean, &constant, solved, MOST_RANK);
+        let coordinates = fold::Decoder { weights: &self.decoder, mean: &self.delta_mean };
+        let folded = fold::fold(&system, last, coordinates, &self.linear, &constant, solved, MOST_RANK);
         let rank = folded.report.rank;
         // Anchors that say one thing are in the bias: they leave.
         let kept: Vec<usize> = (0..trained.len()).filter(|anchor| constant[*anchor].is_none()).collect();
@@ -431,11 +384,12 @@ impl Plan {
                 .filter(still)
                 .map(|control| poses.specs.get(control).name.clone())
                 .collect(),
+            linear_left: self.linear.left,
             islands: self.graph.islands,
             joined: self.graph.joined,
             anchors: trained.len(),
             anchor_error_mm: 10.0 * trained.iter().map(|anchor| anchor.validation_cm).sum::<f64>()
-                / trained.len() as f64,
+                / trained.len().max(1) as f64,
             components: self.components,
             component_error_mm: self.component_error_mm,
             differential_miss,
@@ -482,6 +436,7 @@ impl Plan {
             differential: hidden.iter().chain([&folded.last]).cloned().collect(),
             anchors: kept.iter().map(anchor).collect(),
             subspace,
+            linear: folded.linear,
             basis: folded.basis,
             places,
         };
@@ -548,7 +503,7 @@ pub fn held_back(
 }
 
 /// At most so many of a list, spread evenly.
-fn spread(list: &[usize], most: usize) -> Vec<usize> {
+pub(super) fn spread(list: &[usize], most: usize) -> Vec<usize> {
     let count = list.len().min(most);
     (0..count).map(|i| list[i * list.len() / count]).collect()
 }
@@ -559,38 +514,36 @@ fn bones_of<'a>(poses: &'a Recording, unskinning: &Unskinning, pose: usize) -> &
 }
 
 /// Mean square of every vertex's displacement about its mean, cm².
-fn energy(poses: &Recording, unskinning: &Unskinning, trained: &[usize]) -> Vec<f64> {
+fn energy(remainder: &Remainder<'_>, trained: &[usize]) -> Vec<f64> {
     const MOST: usize = 300;
+    let vertices = remainder.poses.mesh.vertex_count();
     let chosen = spread(trained, MOST);
-    let rows: Vec<Vec<Vec3>> = chosen
-        .par_iter()
-        .map(|pose| unskinning.displacements(bones_of(poses, unskinning, *pose), poses.vertices_of(*pose)).0)
-        .collect();
+    let rows: Vec<Vec<f32>> = chosen.par_chunks(BLOCK).map(|block| remainder.of(block).0).collect();
+    let rows: Vec<&[f32]> = rows.iter().flat_map(|rows| rows.chunks_exact(3 * vertices)).collect();
     let count = rows.len().max(1) as f64;
     let one = |vertex: usize| {
-        let mean = rows.iter().map(|row| row[vertex].as_dvec3()).sum::<understudy_core::DVec3>() / count;
-        rows.iter().map(|row| row[vertex].as_dvec3().distance_squared(mean)).sum::<f64>() / count
+        let place = |row: &&[f32]| Vec3::from_slice(&row[3 * vertex..]).as_dvec3();
+        let mean = rows.iter().map(place).sum::<understudy_core::DVec3>() / count;
+        rows.iter().map(|row| place(row).distance_squared(mean)).sum::<f64>() / count
     };
-    (0..poses.mesh.vertex_count()).into_par_iter().map(one).collect()
+    (0..vertices).into_par_iter().map(one).collect()
 }
 
-/// Differential coordinates of a pose, `[3V]` cm.
-fn delta_of(poses: &Recording, unskinning: &Unskinning, graph: &Graph, pose: usize) -> Vec<f32> {
-    let (all, _) = unskinning.displacements(bones_of(poses, unskinning, pose), poses.vertices_of(pose));
-    let flat: Vec<f32> = all.iter().flat_map(|v| v.to_array()).collect();
-    graph.laplacian(&flat, 3)
+/// Differential coordinates of some poses, `[n × 3V]` cm.
+fn deltas_of(remainder: &Remainder<'_>, graph: &Graph, poses: &[usize]) -> Vec<f32> {
+    let (rows, _) = remainder.of(poses);
+    rows.chunks_exact(3 * graph.len()).flat_map(|row| graph.laplacian(row, 3)).collect()
 }
 
 /// Coefficients of unit variance of all poses, `[N × K]`.
-fn coefficients(count: usize, basis: &Basis, delta: impl Fn(usize) -> Vec<f32> + Sync) -> Vec<f32> {
-    const BLOCK: usize = 32;
+fn coefficients(poses: &[usize], basis: &Basis, delta: impl Fn(&[usize]) -> Vec<f32> + Sync) -> Vec<f32> {
     let (width, components) = (basis.mean.len(), basis.count());
-    let mut out = vec![0.0f32; count * components];
-    out.par_chunks_mut(BLOCK * components).enumerate().for_each(|(block, out)| {
-        let own = block * BLOCK..count.min((block + 1) * BLOCK);
-        let centred =
-            |pose: usize| -> Vec<f32> { delta(pose).iter().zip(&basis.mean).map(|(d, m)| d - m).collect() };
-        let rows: Vec<f32> = own.clone().flat_map(centred).collect();
+    let mut out = vec![0.0f32; poses.len() * components];
+    out.par_chunks_mut(BLOCK * components).zip(poses.par_chunks(BLOCK)).for_each(|(out, own)| {
+        let mut rows = delta(own);
+        for row in rows.chunks_exact_mut(width) {
+            row.iter_mut().zip(&basis.mean).for_each(|(d, m)| *d -= m);
+        }
         let axes = View::new(&basis.rows, components, width);
         multiply(out, 0.0, View::new(&rows, own.len(), width), axes.transposed());
         for row in out.chunks_exact_mut(components) {
@@ -602,7 +555,7 @@ fn coefficients(count: usize, basis: &Basis, delta: impl Fn(usize) -> Vec<f32> +
 }
 
 /// A network of one pose.
-fn forward(layers: &[LayerNumbers], activation: HiddenActivation, mut x: Vec<f32>) -> Vec<f32> {
+pub(super) fn forward(layers: &[LayerNumbers], activation: HiddenActivation, mut x: Vec<f32>) -> Vec<f32> {
     for (index, layer) in layers.iter().enumerate() {
         let mut out = layer.bias.clone();
         let weights = View::new(&layer.weights, layer.bias.len(), x.len());

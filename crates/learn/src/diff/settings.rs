@@ -39,6 +39,32 @@ impl FromStr for SkinSource {
     }
 }
 
+/// What the differential network learns of the displacement before skinning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Coordinates {
+    /// Differences to the neighbours, all of one weight, as the paper has it.
+    #[default]
+    Uniform,
+    /// Differences to the neighbours with cotangent weights, for comparison.
+    Cotangent,
+    /// The displacement itself, without anchors and without a solve: the paper's "Local", for comparison.
+    Local,
+}
+
+impl FromStr for Coordinates {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "uniform" => Ok(Self::Uniform),
+            "cotangent" => Ok(Self::Cotangent),
+            "local" => Ok(Self::Local),
+            _ => Err("uniform, cotangent or local is wanted".into()),
+        }
+    }
+}
+
 /// What the differential network minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +82,10 @@ pub enum Loss {
 pub struct DiffSettings {
     /// Where `T_i` comes from.
     pub skin: SkinSource,
+    /// Whether what is linear in the features is fitted first, and networks learn the rest.
+    pub linear: bool,
+    /// What the deep network learns.
+    pub coordinates: Coordinates,
     /// Principal components of the differential coordinates, per cent of the number of vertices.
     pub components_percent: f64,
     /// Or the fewest whose mean reprojection error of a vertex's differential coordinate is below this, mm.
@@ -68,6 +98,8 @@ pub struct DiffSettings {
     pub widths: Vec<usize>,
     /// Hidden layers of every mini-network.
     pub anchor_widths: Vec<usize>,
+    /// One network for all anchors in place of mini-networks, for comparison. Every anchor of the twin gets a copy.
+    pub single_network: bool,
     /// After every hidden layer.
     pub activation: HiddenActivation,
     /// Of the differential network.
@@ -101,12 +133,15 @@ impl Default for DiffSettings {
     fn default() -> Self {
         Self {
             skin: SkinSource::Auto,
+            linear: true,
+            coordinates: Coordinates::Uniform,
             components_percent: 5.0,
             components_mm: None,
             anchors_percent: 2.0,
             anchor_weight: None,
             widths: vec![512; 2],
             anchor_widths: vec![64; 2],
+            single_network: false,
             activation: HiddenActivation::Relu,
             loss: Loss::L1,
             loss_vertices: 256,
@@ -130,6 +165,7 @@ impl DiffSettings {
     /// has no value there: 1.
     pub fn paper() -> Self {
         Self {
+            linear: false,
             anchor_weight: Some(1.0),
             widths: vec![2048; 5],
             anchor_widths: vec![64; 3],

@@ -236,7 +236,7 @@ fn the_solve_gives_back_what_was_put_in_and_islands_and_duplicates_are_held() {
     parts.positions.push(parts.positions[5]);
     parts.segments = Default::default();
     let mesh = parts.build().expect("a valid mesh");
-    let graph = Graph::new(&mesh);
+    let graph = Graph::new(&mesh, Coordinates::Uniform);
     assert_eq!((graph.islands, graph.joined), (2, 1), "the double joined its own");
     assert!(Reconstruction::new(&graph, &[(3, 1.0)]).is_none(), "an island without an anchor");
     let mut random = Random::new(4);
@@ -252,12 +252,95 @@ fn the_solve_gives_back_what_was_put_in_and_islands_and_duplicates_are_held() {
 }
 
 #[test]
+fn all_coordinates_give_back_what_was_put_in_and_cotangents_know_shapes() {
+    let mesh = sheet();
+    let mut random = Random::new(8);
+    let truth: Vec<f64> = (0..mesh.vertex_count()).map(|_| random.normal()).collect();
+    for coordinates in [Coordinates::Uniform, Coordinates::Cotangent, Coordinates::Local] {
+        let graph = Graph::new(&mesh, coordinates);
+        let anchors: &[(u32, f64)] = if graph.needs_anchors() { &[(3, 1.0), (90, 0.5)] } else { &[] };
+        let system = Reconstruction::new(&graph, anchors).expect("held");
+        let places: Vec<f64> = anchors.iter().map(|(v, _)| truth[*v as usize]).collect();
+        let mut columns = [system.right_side(&graph.laplacian(&truth, 1), &places)];
+        system.solve(&mut columns);
+        let worst = columns[0].iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-6, "{coordinates:?}: {worst}");
+        let alone = (system.condition() - 1.0).abs() < 1e-9;
+        assert_eq!(alone, coordinates == Coordinates::Local, "the identity is perfectly conditioned");
+    }
+    // Quads twice as high as wide: the angles that see a short edge have four times the cotangent of the others'.
+    let mut parts = sheet().into_parts();
+    parts.positions.iter_mut().for_each(|place| place.y *= 2.0);
+    parts.segments = Default::default();
+    let graph = Graph::new(&parts.build().expect("a valid mesh"), Coordinates::Cotangent);
+    let middle = (5 * SIDE + 5) as usize;
+    let mut impulse = vec![0.0f64; graph.len()];
+    impulse[middle] = 1.0;
+    let spread = graph.laplacian(&impulse, 1);
+    let ratio = spread[middle + 1] / spread[middle + SIDE as usize];
+    assert!((ratio - 4.0).abs() < 1e-4, "{ratio}");
+}
+
+/// Features as columns, and their powers: what is linear in them is found, whatever else there is.
+#[test]
+fn the_linear_part_is_found_and_left_out_where_there_is_none() {
+    let rig = Sheet::new(4.0);
+    let recording = rig.record(300);
+    let with = Plan::new(&recording, Some(&rig), None, &brief()).expect("a plan");
+    let without =
+        Plan::new(&recording, Some(&rig), None, &DiffSettings { linear: false, ..brief() }).expect("a plan");
+    assert!(with.linear.left < 0.5 && without.linear.left == 1.0 && without.linear.weights.is_empty());
+    // The puffed sheet is `puff · (1 + bend / 160)`: nearly linear in `puff`, which is feature after those of bones.
+    let remainder = |plan: &Plan| {
+        let Plan { unskinning, features, linear, .. } = plan;
+        let rows = linear::Remainder { poses: &recording, unskinning, features, linear }.of(&plan.held).0;
+        rows.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>()
+    };
+    assert!(remainder(&with) < 0.25 * remainder(&without), "{} of {}", remainder(&with), remainder(&without));
+    // Noise is linear in nothing.
+    let mut noise = recording.clone();
+    let mut random = Random::new(3);
+    noise.skeleton = None;
+    noise.bones.clear();
+    noise.vertices.iter_mut().for_each(|v| *v = Vec3::from_array([0; 3].map(|_| random.uniform(-1.0, 1.0))));
+    let plan = Plan::new(&noise, None, None, &brief()).expect("a plan");
+    assert_eq!(plan.linear, linear::Linear::none());
+}
+
+/// What the paper compares with: local offsets, another Laplacian, one network for all anchors.
+#[test]
+fn every_form_that_is_compared_makes_a_twin() {
+    let rig = Sheet::new(4.0);
+    let recording = rig.record(200);
+    for settings in [
+        DiffSettings { coordinates: Coordinates::Local, ..brief() },
+        DiffSettings { coordinates: Coordinates::Cotangent, ..brief() },
+        DiffSettings { single_network: true, ..brief() },
+    ] {
+        let plan = Plan::new(&recording, Some(&rig), None, &settings).expect("a plan");
+        let local = settings.coordinates == Coordinates::Local;
+        assert_eq!(plan.anchors.is_empty(), local);
+        let (mut anchors, layers) = trained(&plan, &settings);
+        if settings.single_network {
+            anchors = plan.train_together(&settings, || true).expect("trains");
+            let hidden = |anchor: &TrainedAnchor| anchor.layers[..anchor.layers.len() - 1].to_vec();
+            assert!(anchors.iter().all(|anchor| hidden(anchor) == hidden(&anchors[0])));
+            assert!(anchors.iter().all(|anchor| anchor.layers[0].weights.len() % plan.features.count() == 0));
+        }
+        let (parts, report) = plan.finish(&recording, "sheet", &layers, &anchors, 0.1, &settings);
+        assert!(report.fold.within_limit >= 0.999 && (report.condition < 1.1) == local, "{report:?}");
+        let held = held_back(&recording, &plan, &parts, Precision::Single).expect("valid poses");
+        assert!(held.mean_mm < 0.4 * held.base_mean_mm, "{settings:?}: {held:?}");
+    }
+}
+
+#[test]
 fn anchors_go_where_there_is_motion_and_onto_every_island() {
     let mut parts = sheet().into_parts();
     parts.positions.push(Vec3::splat(-50.0));
     parts.segments = Default::default();
     let mesh = parts.build().expect("a valid mesh");
-    let graph = Graph::new(&mesh);
+    let graph = Graph::new(&mesh, Coordinates::Uniform);
     let busy = |p: &Vec3| if p.x > 11.0 { 1.0 } else { 0.0 };
     let energy: Vec<f64> = mesh.positions().iter().map(busy).collect();
     let chosen = anchors::choose(&graph, mesh.positions(), &energy, 20);
@@ -298,7 +381,8 @@ fn the_folded_twin_equals_the_solve() {
         let (mut near, mut all) = (0, 0);
         for pose in plan.trained.iter().step_by(7) {
             let said: Said = plan.said(*pose, &layers, &anchors, settings.activation);
-            let solved = reconstruct(&system, std::slice::from_ref(&said));
+            let mut solved = reconstruct(&system, std::slice::from_ref(&said));
+            plan.linear.add(&plan.features, &[*pose], 1.0, &mut solved);
             let extras = [recording.controls_of(*pose)[3]];
             let bones = recording.bones_of(*pose);
             player.pose(Pose::Bones { bones, extras: &extras }, &mut out).expect("a valid pose");

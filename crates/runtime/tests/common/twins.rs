@@ -240,6 +240,7 @@ pub fn sized_diff(
         differential: vec![layer(hidden, count), layer(hidden, hidden), layer(rank, hidden)],
         anchors: (0..anchors).map(anchor).collect(),
         subspace: numbers(rank * 3 * anchors),
+        linear: numbers(rank * count),
         basis: numbers(3 * vertices * rank),
         places: (0..vertices).map(|v| Vec3::new((v % 20) as f32, (v / 20) as f32, 0.1)).collect(),
     };

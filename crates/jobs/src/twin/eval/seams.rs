@@ -29,15 +29,17 @@ pub struct Seams {
     pub against_control: Option<f64>,
 }
 
-/// The jumps of the twin, and of fitted skinning on the same edges.
+/// The jumps of all methods along the same edges; the groups are the twin's.
 pub(crate) struct SeamFigures {
     mesh: Mesh,
+    names: Vec<String>,
     /// The group of every vertex.
     owner: Vec<u32>,
     edges: Vec<(u32, u32)>,
     /// Which method is the skinning.
     control: Option<usize>,
-    jumps: [Jumps; 2],
+    /// Of every method, the twin first.
+    jumps: Vec<Jumps>,
 }
 
 impl SeamFigures {
@@ -45,26 +47,24 @@ impl SeamFigures {
     pub fn new(study: &Study<'_>, owner: Vec<u32>) -> Self {
         Self {
             mesh: study.mesh.clone(),
+            names: study.names.to_vec(),
             owner,
             edges: study.mesh.adjacency().edges().collect(),
             control: study.names.iter().position(|name| name == "lbs4"),
-            jumps: Default::default(),
+            jumps: study.names.iter().map(|_| Jumps::default()).collect(),
         }
     }
 
     fn summary(&self) -> Seams {
-        let [own, control] = &self.jumps;
-        own.summary(control)
+        let nothing = Jumps::default();
+        let control = self.control.map_or(&nothing, |control| &self.jumps[control]);
+        self.jumps.first().unwrap_or(&nothing).summary(control)
     }
 }
 
 impl Figures for SeamFigures {
     fn add(&mut self, method: usize, posed: &Posed<'_>) {
-        if method == 0 {
-            self.jumps[0].add_pose(&self.edges, &self.owner, posed);
-        } else if Some(method) == self.control {
-            self.jumps[1].add_pose(&self.edges, &self.owner, posed);
-        }
+        self.jumps[method].add_pose(&self.edges, &self.owner, posed);
     }
 
     fn findings(&self) -> Findings {
@@ -80,7 +80,19 @@ impl Figures for SeamFigures {
                  twin {against:.2} times as far as that"
             ));
         }
-        out
+        // Other twins, on borders that are none of theirs.
+        let others = self.names.iter().zip(&self.jumps).enumerate().skip(1);
+        let others = others.filter(|(method, _)| Some(*method) != self.control);
+        let others: BTreeMap<&String, Seams> =
+            others.map(|(_, (name, jumps))| (name, jumps.summary(&Jumps::default()))).collect();
+        for (name, seams) in &others {
+            out = out.line(format!(
+                "seams: {name} jumps by {:.3} mm on the same borders, by {:.3} mm inside ({:.2} times); against the two \
+                 groups that meet: {:.2} times",
+                seams.border_mm, seams.inside_mm, seams.plain_ratio, seams.ratio
+            ));
+        }
+        out.field("seams_of_others", &others)
     }
 
     fn section(&self, exhibits: &[Exhibit]) -> Option<Section> {

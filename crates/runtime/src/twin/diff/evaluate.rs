@@ -109,7 +109,10 @@ impl Workspace {
             coefficients: vec![0.0; block * rank_stride],
             added: vec![0.0; block * rank_stride],
             rank_stride,
-            panel: vec![0.0; twin.subspace.as_ref().map_or(0, Layer::working_size)],
+            panel: {
+                let both = twin.subspace.iter().chain(&twin.linear).map(Layer::working_size);
+                vec![0.0; both.max().unwrap_or(0)]
+            },
             decoders: twin.blocks.iter().map(decoding).collect(),
             skinning_matrices: vec![[0.0; 12]; block * twin.bone_count()],
         }
@@ -192,7 +195,7 @@ impl DiffTwin {
             Some(workers) => workers.run(tasks, job),
             None => (0..tasks).for_each(job),
         };
-        let (seen, stride) = (&*features, *feature_stride);
+        let (seen, stride) = (&features[..], *feature_stride);
         let lock = |task: usize| networks[task].lock().unwrap_or_else(PoisonError::into_inner);
         run(networks.len(), &|task| lock(task).run(self, kernel, poses, seen, stride));
         for task in 0..networks.len() {
@@ -212,9 +215,11 @@ impl DiffTwin {
             }
         }
         let stride = workspace.rank_stride;
-        if let Some(subspace) = &self.subspace {
+        let sources = [(&self.subspace, &anchors[..], *anchor_stride), (&self.linear, seen, *feature_stride)];
+        for (layer, source, source_stride) in sources {
+            let Some(layer) = layer else { continue };
             let added = (&mut workspace.added[..], stride);
-            apply(subspace, kernel, poses, (anchors, *anchor_stride), added, &mut workspace.panel);
+            apply(layer, kernel, poses, (source, source_stride), added, &mut workspace.panel);
             let both = workspace.coefficients.iter_mut().zip(&workspace.added);
             both.take(poses * stride).for_each(|(sum, added)| *sum += added);
         }

@@ -5,7 +5,7 @@
 //! `skin.weights`; `features.inputs`, `features.mean`, `features.scale`; `differential.l.weights [rows,columns]` and
 //! `differential.l.bias` for layer `l`; `anchors.vertices`, `anchors.lengths` (features of each), `anchors.features`,
 //! `anchors.weights` and `anchors.bias` (of all mini-networks one after another, layer by layer), `subspace [R,3A]`,
-//! `basis [3V,R]`.
+//! optionally `linear [R,F]`, `basis [3V,R]`.
 
 use super::super::shared::{check_length, read_faces, read_skin, write_faces, write_skin};
 use super::{
@@ -64,6 +64,10 @@ pub fn to_bytes(parts: &DiffParts, precision: Precision) -> Result<Vec<u8>, Twin
     push("anchors.bias", row(&bias));
     let rank = parts.differential.last().map_or(0, |layer| layer.bias.len());
     push("subspace", Array::weights(&[rank, 3 * anchors.len()], &parts.subspace, precision));
+    if !parts.linear.is_empty() {
+        let shape = [rank, parts.features.inputs.len()];
+        push("linear", Array::weights(&shape, &parts.linear, precision));
+    }
     push("basis", Array::weights(&[3 * parts.places.len(), rank], &parts.basis, precision));
     let widths = |anchor: &AnchorParts| anchor.layers.iter().map(|layer| layer.bias.len()).collect();
     let structure = Structure {
@@ -105,6 +109,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<DiffTwin, TwinError> {
         differential,
         anchors: anchors(file, &structure.anchor_widths)?,
         subspace: file.floats("subspace", None)?,
+        linear: if file.contains("linear") { file.floats("linear", None)? } else { Vec::new() },
         basis: file.floats("basis", None)?,
         places,
     };

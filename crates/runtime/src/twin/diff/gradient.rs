@@ -18,6 +18,7 @@ pub(super) struct GradientSpace {
     differential: Chain,
     anchors: Vec<Chain>,
     subspace: Option<Chain>,
+    linear: Option<Chain>,
     /// Of each run of vertices.
     blocks: Vec<Chain>,
     skin: Option<SkinWeights>,
@@ -101,6 +102,7 @@ impl GradientSpace {
             differential: Chain::new(&twin.differential, twin),
             anchors: twin.anchors.iter().map(|anchor| Chain::new(&anchor.layers, twin)).collect(),
             subspace: twin.subspace.as_ref().map(one),
+            linear: twin.linear.as_ref().map(one),
             blocks: twin.blocks.iter().map(one).collect(),
             skin: skin.map(|skin| skin.weights.unpack(twin.vertex_count, twin.bone_count()).1),
             by_coefficients: vec![0.0; twin.rank.next_multiple_of(PANEL)],
@@ -141,6 +143,11 @@ impl DiffTwin {
         let last = differential.outputs.last().expect("inputs at least");
         space.by_coefficients.copy_from_slice(last);
         if let (Some(chain), Some(layer)) = (&mut space.subspace, &self.subspace) {
+            let added = chain.forward(kernel, std::slice::from_ref(layer), activation);
+            space.by_coefficients.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
+        }
+        if let (Some(chain), Some(layer)) = (&mut space.linear, &self.linear) {
+            chain.outputs[0].copy_from_slice(features);
             let added = chain.forward(kernel, std::slice::from_ref(layer), activation);
             space.by_coefficients.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
         }
@@ -185,6 +192,11 @@ impl DiffTwin {
         differential.last_slopes().copy_from_slice(&space.by_coefficients);
         let own = differential.backward(kernel, activation);
         by_features.copy_from_slice(&own[..self.features.inputs.len()]);
+        if let Some(chain) = &mut space.linear {
+            chain.last_slopes().copy_from_slice(&space.by_coefficients);
+            let own = chain.backward(kernel, activation);
+            by_features.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
         if let Some(subspace) = &mut space.subspace {
             subspace.last_slopes().copy_from_slice(&space.by_coefficients);
             let by_anchors = subspace.backward(kernel, activation);

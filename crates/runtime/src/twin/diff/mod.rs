@@ -1,10 +1,10 @@
 //! The differential twin: networks in Laplacian coordinates, folded at the end of learning into one linear map, so that
 //! playing only multiplies:
 //!
-//! `v_i = T_i (p_i + Σ_k b_ik c_k)`, `c = f(x) + S a(x)` (paper of the method, eq. 10 and 16 folded).
+//! `v_i = T_i (p_i + Σ_k b_ik c_k)`, `c = f(x) + S a(x) + G x` (paper of the method, eq. 10 and 16 folded).
 //!
-//! `f` is the differential network, `a` the mini-networks of the anchors, `S` and `b` what reconstruction and compression
-//! leave of the solve, and `T_i` linear blend skinning where the rig has bones. Start at [`DiffTwin::new`]; a
+//! `f` is the differential network, `a` the mini-networks of the anchors, `G` what is linear in the features, `S` and `b`
+//! what reconstruction and compression leave of the solve, and `T_i` linear blend skinning where the rig has bones. Start at [`DiffTwin::new`]; a
 //! [`Player`](crate::Player) evaluates it. The file format is in `file.rs`, checks and packing are in `pack.rs`.
 
 mod evaluate;
@@ -94,6 +94,8 @@ pub struct DiffParts {
     pub anchors: Vec<AnchorParts>,
     /// What anchors add to the coefficients, `[R × 3A]` by rows.
     pub subspace: Vec<f32>,
+    /// What features add to the coefficients without any network, `[R × F]` by rows; empty where nothing.
+    pub linear: Vec<f32>,
     /// `[3V × R]` by rows: x, y and z of a vertex after another.
     pub basis: Vec<f32>,
     /// Places before skinning when all coefficients are zero, `[V]` cm.
@@ -116,6 +118,8 @@ pub struct DiffTwin {
     anchors: Vec<Anchor>,
     /// `None` without anchors.
     subspace: Option<Layer>,
+    /// `None` where features add nothing by themselves.
+    linear: Option<Layer>,
     /// Vertices in runs of [`BLOCK_VERTICES`]: rows are x of eight vertices, y, z, then the next eight.
     blocks: Vec<Layer>,
     vertex_count: usize,
@@ -177,7 +181,8 @@ impl DiffTwin {
 
     fn layers(&self) -> impl Iterator<Item = &Layer> {
         let anchors = self.anchors.iter().flat_map(|anchor| &anchor.layers);
-        self.differential.iter().chain(anchors).chain(&self.subspace).chain(&self.blocks)
+        let folded = self.subspace.iter().chain(&self.linear).chain(&self.blocks);
+        self.differential.iter().chain(anchors).chain(folded)
     }
 
     /// Multiply-adds of all networks and of the reconstruction for one pose.

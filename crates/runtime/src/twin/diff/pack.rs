@@ -70,6 +70,16 @@ impl DiffTwin {
                 .map_err(in_layer("subspace", 0))?,
             ),
         };
+        let linear = match parts.linear.is_empty() {
+            true => None,
+            false => {
+                let columns = features.inputs.len();
+                check_length("linear", parts.linear.len(), rank * columns)?;
+                let layer =
+                    Layer::pack(&parts.linear, &vec![0.0; rank], columns, Activation::None, precision);
+                Some(layer.map_err(in_layer("linear", 0))?)
+            }
+        };
         check_length("basis", parts.basis.len(), 3 * vertices * rank)?;
         let blocks = pack_blocks(&parts, rank, precision)?;
         Ok(Self {
@@ -83,6 +93,7 @@ impl DiffTwin {
             differential,
             anchors,
             subspace,
+            linear,
             blocks,
             vertex_count: vertices,
             rank,
@@ -122,6 +133,7 @@ impl DiffTwin {
             differential: self.differential.iter().map(unpack).collect(),
             anchors: self.anchors.iter().map(anchor).collect(),
             subspace: self.subspace.as_ref().map_or_else(Vec::new, |layer| layer.unpack().0),
+            linear: self.linear.as_ref().map_or_else(Vec::new, |layer| layer.unpack().0),
             basis,
             places,
         }

@@ -54,6 +54,7 @@ fn parts(bones: usize, vertices: usize, activation: HiddenActivation) -> DiffPar
         differential,
         subspace: numbers(rank * 3 * anchors.len(), 0.5),
         anchors,
+        linear: if bones % 2 == 1 { Vec::new() } else { numbers(rank * count, 0.3) },
         basis: numbers(3 * vertices * rank, 1.0),
         places: numbers(3 * vertices, 20.0).chunks_exact(3).map(Vec3::from_slice).collect(),
     }
@@ -123,6 +124,10 @@ fn truth(parts: &DiffParts, bones: &[Affine3A], controls: &[f64]) -> Vec<underst
     for (row, sum) in coefficients.iter_mut().enumerate() {
         let own = &parts.subspace[row * anchors.len()..][..anchors.len()];
         *sum += own.iter().zip(&anchors).map(|(s, a)| f64::from(*s) * a).sum::<f64>();
+        if !parts.linear.is_empty() {
+            let own = &parts.linear[row * features.len()..][..features.len()];
+            *sum += own.iter().zip(&features).map(|(g, x)| f64::from(*g) * x).sum::<f64>();
+        }
     }
     let rank = coefficients.len();
     (0..parts.places.len())

@@ -59,10 +59,11 @@ impl DiffDetails {
         };
         let mut lines = vec![
             format!(
-                "{skin} ({} near-singular blends), {} features, {} components that leave {:.4} mm, {} anchors on {} \
+                "{skin} ({} near-singular blends), {} features that leave {:.0} % of the motion to networks, {} components that leave {:.4} mm, {} anchors on {} \
                  island(s) off by {:.3} mm",
                 figures.singular_blends,
                 figures.features,
+                100.0 * figures.linear_left,
                 figures.components,
                 figures.component_error_mm,
                 figures.anchors,
@@ -198,8 +199,10 @@ impl Learn for DiffLearning {
             Ok(anchors)
         };
         let runs: Vec<usize> = (0..count).step_by(checkpoint::RUN).collect();
-        let anchors: Vec<TrainedAnchor> =
-            runs.into_par_iter().map(one).collect::<Result<Vec<_>, JobError>>()?.concat();
+        let anchors: Vec<TrainedAnchor> = match settings.single_network && count > 0 {
+            true => plan.train_together(settings, || !watch.should_stop()).map_err(problem)?,
+            false => runs.into_par_iter().map(one).collect::<Result<Vec<_>, JobError>>()?.concat(),
+        };
         watch.event(Event::Finished);
 
         let mut trainer = Trainer::new(plan.problem(), settings);

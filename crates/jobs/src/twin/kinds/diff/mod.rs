@@ -11,7 +11,7 @@ use understudy_io::onnx::Graph;
 use understudy_runtime::diff::DiffTwin;
 
 pub use learn::{DiffDetails, DiffLearning};
-pub use understudy_learn::diff::{DiffSettings, Loss, SkinSource};
+pub use understudy_learn::diff::{Coordinates, DiffSettings, Loss, SkinSource};
 
 impl Kind for DiffTwin {
     fn draw(&self, graph: &mut Graph) {

@@ -74,6 +74,11 @@ pub(super) fn draw(graph: &mut Graph, parts: &DiffParts) {
         let added = graph.node("MatMul", &[&anchors, &subspace], &[]);
         coefficients = graph.node("Add", &[&coefficients, &added], &[]);
     }
+    if !parts.linear.is_empty() {
+        let linear = turned(graph, &parts.linear, rank, count);
+        let added = graph.node("MatMul", &[&features, &linear], &[]);
+        coefficients = graph.node("Add", &[&coefficients, &added], &[]);
+    }
     // Vertices innermost, as skinning wants them: `[3,V]`.
     let vertices = parts.places.len();
     let mut basis = vec![0.0f32; rank * 3 * vertices];

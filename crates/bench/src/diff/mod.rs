@@ -1,0 +1,271 @@
+//! `bench diff`: differential twins in the form of the paper's tables and figures, in parts that run singly. Recordings
+//! and twins stay in the folder, so that a run that was interrupted goes on, and a second run only weighs. Races against
+//! other programs are in `race.rs`; start at [`run`].
+
+pub mod race;
+mod rook;
+mod tables;
+
+use crate::RaceArguments;
+use crate::console::{Console, print, table};
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use understudy_io::write_atomic;
+use understudy_jobs::sample::{Method, SampleConfig, sample};
+use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::body::BodyLearning;
+use understudy_jobs::twin::diff::DiffLearning;
+use understudy_jobs::twin::eval::{EvalConfig, EvalReport, eval};
+use understudy_jobs::twin::face::FaceLearning;
+use understudy_jobs::twin::learn::{LearnConfig, learn};
+use understudy_jobs::twin::open_twin;
+
+/// A part of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Mira at a small budget: components, layers, anchors, weights, losses, Laplacians, amounts of data.
+    Tables,
+    /// Mira at a small budget: differential coordinates against local offsets, three seeds.
+    Local,
+    /// Mira and ict at full size beside the face twin, on clips that no twin saw.
+    Clips,
+    /// Mira: 9,800 poses of random controls to learn from, 200 to test on.
+    Gaussian,
+    /// Rook beside body twins, and with a control that training held still; probed skinning beside the rig's.
+    Rook,
+    /// Mira's twin against onnxruntime and SuperLU.
+    Speed,
+}
+
+impl Part {
+    const ALL: [Self; 6] = [Self::Local, Self::Tables, Self::Rook, Self::Gaussian, Self::Clips, Self::Speed];
+
+    /// Minutes on two idle cores, from nothing.
+    fn minutes(self) -> u32 {
+        match self {
+            Self::Tables => 60,
+            Self::Local => 15,
+            Self::Clips => 240,
+            Self::Gaussian => 60,
+            Self::Rook => 60,
+            Self::Speed => 5,
+        }
+    }
+}
+
+/// What to run.
+#[derive(Debug, Args)]
+pub struct DiffArguments {
+    /// Parts [default: all].
+    parts: Vec<Part>,
+    /// Poses of the parts at a small budget.
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    poses: u64,
+    /// Steps of the differential network in the parts at a small budget; mini-networks have half as many.
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    steps: usize,
+    /// Poses of the parts at full size.
+    #[arg(long, value_name = "N", default_value_t = 25_000)]
+    full_poses: u64,
+    /// Minutes of the face twin beside which the twins of `clips` are weighed.
+    #[arg(long, value_name = "M", default_value_t = 36.0)]
+    face_minutes: f64,
+    /// Only these characters in `clips`.
+    #[arg(long, value_name = "RIG,RIG", value_delimiter = ',', default_values_t = ["mira".to_owned(), "ict".to_owned()])]
+    rigs: Vec<String>,
+    /// Folder of recordings and twins.
+    #[arg(long, value_name = "DIR", default_value = "target/bench/diff")]
+    folder: PathBuf,
+}
+
+/// Runs the parts.
+pub fn run(arguments: &DiffArguments) -> Result<()> {
+    let parts = if arguments.parts.is_empty() { &Part::ALL[..] } else { &arguments.parts };
+    let minutes: u32 = parts.iter().map(|part| part.minutes()).sum();
+    print(&format!(
+        "at most {:.1} hours on two idle cores; what an earlier run left in {} is used again",
+        f64::from(minutes) / 60.0,
+        arguments.folder.display()
+    ));
+    let workshop = Workshop { folder: arguments.folder.clone() };
+    for part in parts {
+        match part {
+            Part::Tables => tables::tables(&workshop, arguments.poses, arguments.steps)?,
+            Part::Local => tables::local(&workshop, arguments.poses, arguments.steps)?,
+            Part::Clips => {
+                for rig in &arguments.rigs {
+                    clips(&workshop, rig, arguments)?;
+                }
+            }
+            Part::Gaussian => gaussian(&workshop)?,
+            Part::Rook => rook::rook(&workshop)?,
+            Part::Speed => speed(&workshop, arguments)?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes recordings and twins, each once.
+struct Workshop {
+    folder: PathBuf,
+}
+
+impl Workshop {
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A recording; one that is complete is only looked at.
+    fn record(&self, name: &str, config: SampleConfig) -> Result<PathBuf> {
+        let output = self.at(name);
+        sample(&SampleConfig { output: output.clone(), ..config }, &Console)?;
+        Ok(output)
+    }
+
+    /// Training poses of a face's clips × noise, frames that were held out of them, and the clip for validation.
+    fn face_data(&self, rig: &str, poses: u64) -> Result<[PathBuf; 3]> {
+        let stray = if rig == "ict" { 0.1 } else { SampleConfig::default().stray };
+        let base = SampleConfig { rig: rig.into(), stray, ..SampleConfig::default() };
+        let left_out = SampleConfig { exclude: vec![VALIDATION.into()], hold_out: 0.1, ..base.clone() };
+        let noise = SampleConfig { poses: Some(poses), method: Some(Method::Noise), ..left_out.clone() };
+        Ok([
+            self.record(&format!("{rig}-{poses}"), noise)?,
+            self.record(&format!("{rig}-held-out"), SampleConfig { held_out: true, ..left_out })?,
+            self.record(
+                &format!("{rig}-{VALIDATION}"),
+                SampleConfig { clips: vec![VALIDATION.into()], ..base },
+            )?,
+        ])
+    }
+
+    /// A twin. One that was learned from the same data with the same settings is used again.
+    fn learn(&self, name: &str, data: &Path, learning: Learning) -> Result<PathBuf> {
+        let output = self.at(&format!("{name}.twin"));
+        let settings = json!({"data": data, "learning": learning});
+        let beside = output.with_extension("json");
+        let known = std::fs::read(&beside).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        if output.exists() && known.as_ref().is_some_and(|known| known["settings"] == settings) {
+            return Ok(output);
+        }
+        let report = learn(&LearnConfig::new(data, &output, learning), &Console)?;
+        let known = json!({"settings": settings, "minutes": report.seconds / 60.0});
+        write_atomic(&beside, &serde_json::to_vec_pretty(&known)?)?;
+        Ok(output)
+    }
+
+    /// Minutes that learning took.
+    fn minutes(twin: &Path) -> Option<f64> {
+        let text = std::fs::read(twin.with_extension("json")).ok()?;
+        serde_json::from_slice::<Value>(&text).ok()?["minutes"].as_f64()
+    }
+}
+
+/// The clip that settings were chosen on, and no twin learned from.
+const VALIDATION: &str = "roar";
+
+/// Of a twin what its file says about learning.
+fn learned(twin: &Path, key: &str) -> Result<String> {
+    let opened = open_twin(twin)?;
+    let value = opened.header().training.details.get("report").and_then(|report| report[key].as_f64());
+    Ok(value.map_or_else(|| "-".into(), |value| format!("{value:.4}")))
+}
+
+/// Power of a method's error between neighbours, 1/1000 mm².
+fn between_neighbours(report: &EvalReport, method: &str) -> Option<f64> {
+    Some(report.findings.get("spectrum")?[method]["high_power"].as_f64()? * 1e3)
+}
+
+/// All methods of a report, test set by test set.
+fn all_methods(report: &EvalReport) -> String {
+    let sets: Vec<&String> = report.sets.keys().collect();
+    let mut head = vec![String::new()];
+    for set in &sets {
+        head.extend([format!("{set}: mean mm"), "95 %".into(), "max".into()]);
+    }
+    head.extend(["neighbours, 1/1000 mm²", "MB", "ms"].map(String::from));
+    let row = |name: &String| {
+        let mut cells = vec![name.clone()];
+        for set in &sets {
+            let figures = &report.sets[*set][name];
+            cells.extend([
+                format!("{:.3}", figures.mean_mm),
+                format!("{:.3}", figures.p95_mm),
+                format!("{:.2}", figures.max_mm),
+            ]);
+        }
+        let figures = &report.methods[name];
+        let power = between_neighbours(report, name);
+        cells.push(power.map_or_else(|| "-".into(), |power| format!("{power:.3}")));
+        cells.extend([format!("{:.2}", figures.bytes as f64 / 1e6), format!("{:.3}", figures.ms)]);
+        cells
+    };
+    let rows: Vec<Vec<String>> = report.order.iter().map(row).collect();
+    table(&head.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
+}
+
+/// A character at full size: our twin, the face twin and every comparison method on what neither saw.
+fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()> {
+    let poses = arguments.full_poses;
+    let [train, held_out, validation] = workshop.face_data(rig, poses)?;
+    let ours =
+        workshop.learn(&format!("{rig}-{poses}-diff"), &train, Learning::Diff(DiffLearning::default()))?;
+    let face = FaceLearning { minutes: Some(arguments.face_minutes), ..FaceLearning::default() };
+    let face = workshop.learn(&format!("{rig}-{poses}-face"), &train, Learning::Face(face))?;
+    let config = EvalConfig {
+        twin: ours.clone(),
+        test: vec![held_out, validation],
+        train: Some(train),
+        baselines: vec!["all".into()],
+        against: vec![("face".into(), face)],
+        report: Some(workshop.at(&format!("{rig}-{poses}-report"))),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        ..EvalConfig::default()
+    };
+    let report = eval(&config, &Console)?;
+    print(&format!("{rig}, {poses} poses\n{}", all_methods(&report)));
+    if let Some(minutes) = Workshop::minutes(&ours) {
+        print(&format!("the differential twin was learned in {minutes:.0} minutes"));
+    }
+    Ok(())
+}
+
+/// The paper's random poses.
+fn gaussian(workshop: &Workshop) -> Result<()> {
+    let poses = |poses, seed| SampleConfig {
+        rig: "mira".into(),
+        poses: Some(poses),
+        method: Some(Method::Gaussian),
+        seed,
+        ..SampleConfig::default()
+    };
+    let train = workshop.record("mira-gaussian", poses(9800, 1))?;
+    let test = workshop.record("mira-gaussian-test", poses(200, 2))?;
+    let ours = workshop.learn("mira-gaussian-diff", &train, Learning::Diff(DiffLearning::default()))?;
+    let config = EvalConfig {
+        twin: ours,
+        test: vec![test],
+        train: Some(train),
+        baselines: vec!["all".into()],
+        ..EvalConfig::default()
+    };
+    print(&format!("mira, 9,800 + 200 random poses\n{}", all_methods(&eval(&config, &Console)?)));
+    Ok(())
+}
+
+/// The largest of Mira's twins that is there, else one of the small budget.
+fn speed(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
+    let full = workshop.at(&format!("mira-{}-diff.twin", arguments.full_poses));
+    let twin = match full.exists() {
+        true => full,
+        false => tables::ours(workshop, arguments.poses, arguments.steps)?,
+    };
+    let peers = PathBuf::from("target/peers");
+    crate::race(&RaceArguments { twin, rounds: 11, peers, training: false }).context("the race was not run")
+}
+
+/// Body twins by default and in the paper's recipe.
+fn bodies() -> [(&'static str, Learning); 2] {
+    [("body-paper", Learning::Body(BodyLearning::paper())), ("body", Learning::Body(BodyLearning::default()))]
+}

@@ -1,0 +1,201 @@
+//! A differential twin beside onnxruntime on the folded graph, and beside onnxruntime and SuperLU as the paper has it:
+//! networks and the decode of differential coordinates, then two triangular solves. In one alternating run.
+
+use crate::RaceArguments;
+use crate::body_peers::{Peers, rows};
+use crate::times::{OURS, Times};
+use anyhow::{Context as _, Result};
+use std::time::Instant;
+use understudy_core::{ControlSpec, ControlSpecs, Face, Mesh, MeshParts, Random, Vec3};
+use understudy_io::npz::NpzWriter;
+use understudy_io::write_atomic;
+use understudy_jobs::twin::bench::{BenchPoses, original, time};
+use understudy_jobs::twin::export::onnx_graph;
+use understudy_jobs::{Event, Watch};
+use understudy_learn::diff::Coordinates;
+use understudy_learn::diff::anchors::choose;
+use understudy_learn::diff::graph::{Graph, Reconstruction};
+use understudy_runtime::diff::{AnchorParts, DiffParts, DiffTwin, FeatureParts, LayerNumbers};
+use understudy_runtime::{Header, Inputs, Player, Pose, Precision, Twin};
+
+const SCRIPT: &str = include_str!("../python/diff.py");
+const POSES: usize = 48;
+const SUPERLU: &str = "onnxruntime + SuperLU";
+const ORT: &str = "onnxruntime";
+
+/// What was measured.
+pub struct DiffRace {
+    /// Milliseconds per pose.
+    pub times: Times,
+    /// Coefficients and anchors to vertices before skinning, one thread, ms.
+    pub reconstruction_ms: f64,
+    /// Factoring `L̃ᵀL̃` once, ms.
+    pub factor_ms: f64,
+    /// Largest distance between our vertices and onnxruntime's, mm.
+    pub onnx_error_mm: f64,
+    /// Components of the differential coordinates.
+    pub components: usize,
+}
+
+/// Races.
+pub fn race_diff(config: &RaceArguments, twin: &DiffTwin, watch: &dyn Watch) -> Result<DiffRace> {
+    let whole = Twin::from(twin.clone());
+    let rig = original(&whole, &config.twin);
+    let poses = BenchPoses::draw(&whole, rig.as_deref(), POSES)?;
+    let parts = twin.parts();
+    let report =
+        parts.header.training.details.get("report").context("the twin's file says nothing of learning")?;
+    let components = report["components"].as_u64().context("components are missing")? as usize;
+    let mesh = mesh_of(&parts)?;
+    write_atomic(&config.peers.join("diff.onnx"), &onnx_graph(&whole))?;
+    write_atomic(&config.peers.join("delta.onnx"), &onnx_graph(&differential_alone(&parts, components)?))?;
+    hand_over(config, &parts, &poses, &mesh)?;
+    let mut peers = Peers::launch(&config.peers, "diff.py", SCRIPT, watch)?;
+    let mut players = [whole.player(1), whole.player(2)];
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    let mut times = Times::default();
+    watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
+    for round in 0..config.rounds {
+        for player in &mut players {
+            let threads = player.threads();
+            let key = format!("one pose, {threads} thread(s)");
+            let mut run = |index: usize| poses.play(player, index, &mut out);
+            time(20, &mut run);
+            times.add(&key, OURS, time(20, &mut run));
+            times.add(&key, ORT, peers.time(ORT, threads, 1)?);
+            if threads == 1 {
+                times.add(&key, SUPERLU, peers.time("superlu", threads, 1)?);
+            }
+        }
+        watch.event(Event::Step { done: round as u64 + 1 });
+    }
+    watch.event(Event::Finished);
+    poses.play(&mut players[0], 0, &mut out);
+    Ok(DiffRace {
+        times,
+        reconstruction_ms: reconstruction_ms(&parts, twin.precision(), config.rounds)?,
+        factor_ms: factor_ms(&mesh, config.rounds)?,
+        onnx_error_mm: peers.error_mm(&out)?,
+        components,
+    })
+}
+
+impl DiffRace {
+    /// For people.
+    pub fn text(&self) -> String {
+        let key = "one pose, 1 thread(s)";
+        let ratio = self.times.median(key, SUPERLU).zip(self.times.median(key, OURS));
+        let slower = ratio.map_or_else(String::new, |(theirs, ours)| {
+            format!("{SUPERLU} on one thread: {theirs:.3} ms, times {:.1}\n", theirs / ours)
+        });
+        format!(
+            "{slower}coefficients and anchors to vertices before skinning {:.3} ms; factoring {:.1} ms; {} components \
+             before folding; onnxruntime's vertices differ by {:.5} mm",
+            self.reconstruction_ms, self.factor_ms, self.components, self.onnx_error_mm
+        )
+    }
+}
+
+fn mesh_of(parts: &DiffParts) -> Result<Mesh> {
+    let faces: Vec<Face> = parts.faces.clone();
+    Ok(MeshParts { positions: parts.places.clone(), faces, ..MeshParts::default() }.build()?)
+}
+
+/// Milliseconds of the factorisation with two per cent of anchors, the best of some.
+pub fn factor_ms(mesh: &Mesh, rounds: usize) -> Result<f64> {
+    let graph = Graph::new(mesh, Coordinates::Uniform);
+    let energy = vec![1.0; mesh.vertex_count()];
+    let anchors: Vec<(u32, f64)> = choose(&graph, mesh.positions(), &energy, mesh.vertex_count() / 50)
+        .into_iter()
+        .map(|vertex| (vertex, 1.0))
+        .collect();
+    let mut best = f64::INFINITY;
+    for _ in 0..rounds.max(1) {
+        let start = Instant::now();
+        Reconstruction::new(&graph, &anchors).context("an island has no anchor")?;
+        best = best.min(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(best)
+}
+
+/// The same twin without hidden layers and without a skin: what is left is the reconstruction.
+fn reconstruction_ms(parts: &DiffParts, precision: Precision, rounds: usize) -> Result<f64> {
+    let rank = parts.differential.last().map_or(0, |layer| layer.bias.len());
+    let layer = |rows: usize| LayerNumbers { weights: vec![0.5; rows], bias: vec![0.1; rows] };
+    let anchor = |anchor: &AnchorParts| AnchorParts {
+        vertex: anchor.vertex,
+        features: vec![0],
+        layers: vec![layer(3)],
+    };
+    let alone = DiffParts {
+        header: one_control(&parts.header, 1)?,
+        skin: None,
+        features: FeatureParts { inputs: vec![0], mean: vec![0.0], scale: vec![1.0] },
+        differential: vec![layer(rank)],
+        anchors: parts.anchors.iter().map(anchor).collect(),
+        linear: Vec::new(),
+        ..parts.clone()
+    };
+    let mut player: Player = Twin::from(DiffTwin::new(alone, precision)?).player(1);
+    let mut out = vec![Vec3::ZERO; parts.places.len()];
+    let mut run = |index: usize| {
+        player.pose(Pose::Controls(&[0.01 * index as f32]), &mut out).expect("one control is one control");
+    };
+    time(20, &mut run);
+    let times = (0..rounds.max(1)).map(|_| time(20, &mut run)).collect();
+    Ok(understudy_jobs::twin::bench::median(times))
+}
+
+/// A header of that many controls and no bones.
+fn one_control(header: &Header, count: usize) -> Result<Header> {
+    let specs = (0..count).map(|index| ControlSpec::number(format!("feature {index}"), -1.0, 1.0, 0.0));
+    let inputs = Inputs { bones: Vec::new(), controls: ControlSpecs::new(specs.collect())? };
+    Ok(Header { inputs, ..header.clone() })
+}
+
+/// Networks and the decode of differential coordinates before folding: features in, `[V,3]` out. The numbers of the last
+/// layers are random: sizes are what takes time. The features come for free.
+fn differential_alone(parts: &DiffParts, components: usize) -> Result<Twin> {
+    let count = parts.features.inputs.len();
+    let mut random = Random::new(5);
+    let mut some = |size: usize| (0..size).map(|_| random.uniform(-0.01, 0.01)).collect::<Vec<f32>>();
+    let (last, hidden) = parts.differential.split_last().context("a network has a layer")?;
+    let width = last.weights.len() / last.bias.len().max(1);
+    let last = LayerNumbers { weights: some(components * width), bias: some(components) };
+    let alone = DiffParts {
+        header: one_control(&parts.header, count)?,
+        skin: None,
+        features: FeatureParts {
+            inputs: (0..count as u32).collect(),
+            mean: vec![0.0; count],
+            scale: vec![1.0; count],
+        },
+        differential: hidden.iter().cloned().chain([last]).collect(),
+        subspace: some(components * 3 * parts.anchors.len()),
+        linear: Vec::new(),
+        basis: some(3 * parts.places.len() * components),
+        ..parts.clone()
+    };
+    Ok(DiffTwin::new(alone, Precision::Single)?.into())
+}
+
+/// Poses, edges and anchors as arrays that Python reads.
+fn hand_over(config: &RaceArguments, parts: &DiffParts, poses: &BenchPoses, mesh: &Mesh) -> Result<()> {
+    let joints = parts.header.inputs.bones.len();
+    let mut writer = NpzWriter::new();
+    if joints > 0 {
+        let numbers: Vec<f32> = poses.bones.iter().flat_map(rows).collect();
+        writer.f32("bones", &[POSES, joints, 3, 4], &numbers);
+    }
+    writer.f32("controls", &[POSES, poses.controls.len() / POSES], &poses.controls);
+    let count = parts.features.inputs.len();
+    let mut random = Random::new(6);
+    let features: Vec<f32> = (0..POSES * count).map(|_| random.uniform(-1.0, 1.0)).collect();
+    writer.f32("features", &[POSES, count], &features);
+    let edges: Vec<i32> = mesh.adjacency().edges().flat_map(|(a, b)| [a as i32, b as i32]).collect();
+    writer.i32("edges", &[edges.len() / 2, 2], &edges);
+    let anchors: Vec<i32> = parts.anchors.iter().map(|anchor| anchor.vertex as i32).collect();
+    writer.i32("anchors", &[anchors.len()], &anchors);
+    writer.i32("vertices", &[], &[parts.places.len() as i32]);
+    Ok(writer.write(&config.peers.join("diff.npz"))?)
+}
