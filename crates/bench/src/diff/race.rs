@@ -48,7 +48,7 @@ pub fn race_diff(config: &RaceArguments, twin: &DiffTwin, watch: &dyn Watch) -> 
     let components = report["components"].as_u64().context("components are missing")? as usize;
     let mesh = mesh_of(&parts)?;
     write_atomic(&config.peers.join("diff.onnx"), &onnx_graph(&whole))?;
-    write_atomic(&config.peers.join("delta.onnx"), &onnx_graph(&differential_alone(&parts, components)?))?;
+    write_atomic(&config.peers.join("delta.onnx"), &differential_alone(&parts, components)?)?;
     hand_over(config, &parts, &poses, &mesh)?;
     let mut peers = Peers::launch(&config.peers, "diff.py", SCRIPT, watch)?;
     let mut players = [whole.player(1), whole.player(2)];
@@ -128,7 +128,7 @@ fn reconstruction_ms(parts: &DiffParts, precision: Precision, rounds: usize) -> 
         layers: vec![layer(3)],
     };
     let alone = DiffParts {
-        header: one_control(&parts.header, 1)?,
+        header: one_control(&parts.header)?,
         skin: None,
         features: FeatureParts { inputs: vec![0], mean: vec![0.0], scale: vec![1.0] },
         differential: vec![layer(rank)],
@@ -146,37 +146,35 @@ fn reconstruction_ms(parts: &DiffParts, precision: Precision, rounds: usize) -> 
     Ok(understudy_jobs::twin::bench::median(times))
 }
 
-/// A header of that many controls and no bones.
-fn one_control(header: &Header, count: usize) -> Result<Header> {
-    let specs = (0..count).map(|index| ControlSpec::number(format!("feature {index}"), -1.0, 1.0, 0.0));
-    let inputs = Inputs { bones: Vec::new(), controls: ControlSpecs::new(specs.collect())? };
+/// A header of one control and no bones.
+fn one_control(header: &Header) -> Result<Header> {
+    let spec = ControlSpec::number("control", -1.0, 1.0, 0.0);
+    let inputs = Inputs { bones: Vec::new(), controls: ControlSpecs::new(vec![spec])? };
     Ok(Header { inputs, ..header.clone() })
 }
 
-/// Networks and the decode of differential coordinates before folding: features in, `[V,3]` out. The numbers of the last
-/// layers are random: sizes are what takes time. The features come for free.
-fn differential_alone(parts: &DiffParts, components: usize) -> Result<Twin> {
-    let count = parts.features.inputs.len();
+/// The differential network and the decode of differential coordinates before folding, as a graph: features in, `[V,3]`
+/// out. The numbers of the last layers are random: sizes are what takes time. Features and anchors come for free.
+fn differential_alone(parts: &DiffParts, components: usize) -> Result<Vec<u8>> {
     let mut random = Random::new(5);
-    let mut some = |size: usize| (0..size).map(|_| random.uniform(-0.01, 0.01)).collect::<Vec<f32>>();
-    let (last, hidden) = parts.differential.split_last().context("a network has a layer")?;
-    let width = last.weights.len() / last.bias.len().max(1);
-    let last = LayerNumbers { weights: some(components * width), bias: some(components) };
-    let alone = DiffParts {
-        header: one_control(&parts.header, count)?,
-        skin: None,
-        features: FeatureParts {
-            inputs: (0..count as u32).collect(),
-            mean: vec![0.0; count],
-            scale: vec![1.0; count],
-        },
-        differential: hidden.iter().cloned().chain([last]).collect(),
-        subspace: some(components * 3 * parts.anchors.len()),
-        linear: Vec::new(),
-        basis: some(3 * parts.places.len() * components),
-        ..parts.clone()
-    };
-    Ok(DiffTwin::new(alone, Precision::Single)?.into())
+    let mut graph = understudy_io::onnx::Graph::default();
+    let mut value = graph.input("features", &[1, parts.features.inputs.len()]);
+    let mut columns = parts.features.inputs.len();
+    let (_, hidden) = parts.differential.split_last().context("a network has a layer")?;
+    let widths: Vec<usize> = hidden.iter().map(|layer| layer.bias.len()).collect();
+    for (index, rows) in widths.iter().copied().chain([components, 3 * parts.places.len()]).enumerate() {
+        let numbers: Vec<f32> = (0..columns * rows).map(|_| random.uniform(-0.01, 0.01)).collect();
+        let weights = graph.floats(&[columns, rows], &numbers);
+        value = graph.node("MatMul", &[&value, &weights], &[]);
+        if index < widths.len() {
+            value = graph.node("Relu", &[&value], &[]);
+        }
+        columns = rows;
+    }
+    let shape = graph.integers(&[2], &[parts.places.len() as i64, 3]);
+    let delta = graph.node("Reshape", &[&value, &shape], &[]);
+    graph.output("delta", &delta, &[parts.places.len(), 3]);
+    Ok(graph.to_bytes("delta"))
 }
 
 /// Poses, edges and anchors as arrays that Python reads.
@@ -191,7 +189,7 @@ fn hand_over(config: &RaceArguments, parts: &DiffParts, poses: &BenchPoses, mesh
     let count = parts.features.inputs.len();
     let mut random = Random::new(6);
     let features: Vec<f32> = (0..POSES * count).map(|_| random.uniform(-1.0, 1.0)).collect();
-    writer.f32("features", &[POSES, count], &features);
+    writer.f32("features", &[POSES, 1, count], &features);
     let edges: Vec<i32> = mesh.adjacency().edges().flat_map(|(a, b)| [a as i32, b as i32]).collect();
     writer.i32("edges", &[edges.len() / 2, 2], &edges);
     let anchors: Vec<i32> = parts.anchors.iter().map(|anchor| anchor.vertex as i32).collect();

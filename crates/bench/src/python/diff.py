@@ -1,7 +1,7 @@
 """The peers of differential twins: onnxruntime on the folded graph, and onnxruntime with SuperLU, over a pipe.
 
-One JSON request a line on standard input, one JSON answer a line on standard output. With SuperLU the features and
-the skinning come for free, so it has less to do than we have.
+One JSON request a line on standard input, one JSON answer a line on standard output. With SuperLU the features, the
+anchors and the skinning come for free, so it has less to do than we have.
 """
 import json
 import sys
@@ -63,7 +63,7 @@ def feed(pose):
 def once(peer, threads, pose):
     if peer == "onnxruntime":
         return folded[threads].run(None, feed(pose))[0]
-    (delta,) = differential.run(None, {"controls": arrays["features"][pose]})
+    (delta,) = differential.run(None, {"features": arrays["features"][pose]})
     return solve(delta)
 
 

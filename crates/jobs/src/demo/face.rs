@@ -1,10 +1,11 @@
 //! Mira in the demo: a face twin that is trained for less than a minute, beside the original, its own coarse
-//! part, a skin twin and linear blend skinning. Start at [`show`].
+//! part, a skin twin, a small differential twin and linear blend skinning. Start at [`show`].
 
 use super::DemoConfig;
 use super::cast::save;
 use crate::sample::{Method, SampleConfig};
 use crate::twin::data::live_rig;
+use crate::twin::diff::DiffLearning;
 use crate::twin::eval::pictures::{Exhibit, Gallery, Heat};
 use crate::twin::eval::{EvalConfig, EvalReport, Weighed, weigh};
 use crate::twin::face::FaceLearning;
@@ -70,18 +71,30 @@ fn skin_config(config: &DemoConfig) -> LearnConfig {
     LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Skin(skin)) }
 }
 
-/// Learns the twin, weighs it, and shows it.
+/// A differential twin of the same poses, small enough to wait for: a fifth of the usual components, half the anchors.
+fn differential_config(config: &DemoConfig) -> LearnConfig {
+    let mut diff = DiffLearning::default();
+    let settings = &mut diff.settings;
+    (settings.components_percent, settings.anchors_percent) = (1.0, 1.0);
+    settings.widths = vec![192; 2];
+    (settings.steps, settings.anchor_steps) = (config.face_steps[0], config.face_steps[1] / 2);
+    let (data, output) = (config.output.join("data/mira"), config.output.join("mira-differential.twin"));
+    LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Diff(diff)) }
+}
+
+/// Learns the twins, weighs them, and shows them.
 pub(super) fn show(
     config: &DemoConfig,
     watch: &dyn Watch,
 ) -> Result<(LearnReport, EvalReport, Section), JobError> {
     let learned = learn(&twin_config(config), watch)?;
     let skin = learn(&skin_config(config), watch)?;
+    let differential = learn(&differential_config(config), watch)?;
     let data = config.output.join("data");
     let weighing = EvalConfig {
         twin: learned.output.clone(),
         test: TEST_CLIPS.map(|clip| data.join(format!("mira-{clip}"))).to_vec(),
-        against: vec![(SKIN_TWIN.into(), skin.output.clone())],
+        against: vec![(SKIN_TWIN.into(), skin.output.clone()), ("differential".into(), differential.output)],
         train: Some(data.join("mira")),
         baselines: vec![SKIN.into()],
         threads: config.threads,
@@ -111,8 +124,8 @@ fn section(
         "{} networks draw offsets as maps in texture space, {} more refine the regions that move most; trained \
          for {:.0} s on {} poses of clips times noise. No pose of the roar was among them; talk was, with noise. \
          A full twin sees 25,000 poses for up to an hour. The skin twin is a small network that moves bones of its \
-         own, learned from the same poses in {:.0} s. Skinning has 32 bones, which are fitted to each pose: the most \
-         that it can do.",
+         own, learned from the same poses in {:.0} s; the differential twin has one network in Laplacian coordinates, at \
+         a smaller budget still. Skinning has 32 bones, which are fitted to each pose: the most that it can do.",
         networks[0], networks[1], learned.seconds, learned.poses, skin.seconds
     );
     let mut section = Section::new("Mira's twin").paragraph(story).table(table(report));

@@ -9,18 +9,23 @@ use super::linear::Linear;
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use understudy_runtime::diff::LayerNumbers;
+use understudy_core::linear_algebra::SymmetricEigen;
+use understudy_runtime::diff::{BLOCK_VERTICES, LayerNumbers};
 
 /// What compression may cost: almost all vertices of training poses stay within the first, all within the second, mm.
 const ALMOST_ALL_MM: f32 = 0.05;
 const ALL_MM: f32 = 0.5;
 const ALMOST_ALL: f64 = 0.999;
+/// The share of these that coefficients of the whole mesh may take; the rest is for those of runs of vertices.
+const OF_WHOLE: f32 = 0.5;
 
 /// What the folded map costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoldReport {
-    /// Coefficients that vertices are decoded from.
+    /// Coefficients of the whole mesh.
     pub rank: usize,
+    /// Coefficients that a run of vertices is decoded from, on average.
+    pub run_rank: f64,
     /// Training poses whose solve was compared with the map.
     pub poses: usize,
     /// Share of their vertices within 0.05 mm of the solve.
@@ -47,7 +52,11 @@ pub struct Folded {
     pub subspace: Vec<f32>,
     /// What features add by themselves, `[R × F]`; empty without a linear part.
     pub linear: Vec<f32>,
-    /// `[3V × R]`.
+    /// As `DiffParts` has them.
+    pub block_ranks: Vec<u32>,
+    /// As `DiffParts` has them.
+    pub mixes: Vec<f32>,
+    /// As `DiffParts` has it.
     pub basis: Vec<f32>,
     /// Displacements when all coefficients are zero, `[3V]` cm.
     pub mean: Vec<f32>,
@@ -93,26 +102,27 @@ pub fn fold(
     most: usize,
 ) -> Folded {
     let width = delta_mean.len();
-    let (vertices, count) = (width / 3, last.bias.len());
+    let count = last.bias.len();
     let mut rows = solved;
     let poses = rows.len() / width;
     let mut basis = Basis::new(&mut rows, width, most);
-    let distances = |rows: &[f32]| {
-        let beyond = |v: &[f32]| 10.0 * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
-        let all = rows.len() / 3;
-        let near = rows.par_chunks_exact(3).filter(|v| beyond(v) <= ALMOST_ALL_MM).count();
-        let most = rows.par_chunks_exact(3).map(beyond).reduce(|| 0.0, f32::max);
-        (near as f64 / all.max(1) as f64, most)
-    };
-    let enough = |rows: &[f32]| {
-        let (near, most) = distances(rows);
-        near >= ALMOST_ALL && most <= ALL_MM
-    };
-    let rank = basis.fewest(&mut rows, enough).max(1).min(basis.count().max(1));
-    let (within_limit, max) = distances(&rows);
-    drop(rows);
+    let mut scores = vec![0.0f32; poses * basis.count()];
+    scores.par_chunks_mut((16 * basis.count()).max(1)).zip(rows.par_chunks(16 * width)).for_each(
+        |(scores, rows)| {
+            let axes = View::new(&basis.rows, basis.count(), width);
+            multiply(scores, 0.0, View::new(rows, rows.len() / width, width), axes.transposed());
+        },
+    );
+    let all = basis.count();
+    let enough = |rows: &[f32]| Nearness::of(rows, &[]).enough(OF_WHOLE);
+    let rank = basis.fewest(&mut rows, enough).max(1).min(all.max(1));
     basis.truncate(rank);
     let rank = basis.count();
+    let scores: Vec<f32> = scores.chunks_exact(all.max(1)).flat_map(|row| row[..rank].to_vec()).collect();
+    let starts: Vec<usize> = (0..width).step_by(3 * BLOCK_VERTICES).collect();
+    let runs: Vec<Run> = starts.par_iter().map(|start| Run::new(&basis, &scores, &rows, *start)).collect();
+    drop(rows);
+    let nearness = runs.iter().fold(Nearness::default(), |sum, run| sum.with(&run.nearness));
     // Z = (L̃ᵀL̃)⁻¹ Φᵀ, one column for every component and axis.
     let mut columns: Vec<Vec<f64>> = (0..3 * rank)
         .map(|column| {
@@ -187,19 +197,135 @@ pub fn fold(
         };
         numbers.chunks_exact(width.max(1)).zip(&sizes).flat_map(row).collect()
     };
-    let mut turned = vec![0.0f32; vertices * 3 * rank];
-    turned.par_chunks_mut(rank.max(1)).enumerate().for_each(|(output, row)| {
-        for (component, slot) in row.iter_mut().enumerate() {
-            *slot = basis.rows[component * width + output] / sizes[component];
-        }
+    // Coefficients arrive as many times as large as the whole mesh's components were made.
+    let mixes = runs.iter().flat_map(|run| {
+        let row = |row: &[f32]| row.iter().zip(&sizes).map(|(m, size)| m / size).collect::<Vec<f32>>();
+        run.mix.chunks_exact(rank.max(1)).flat_map(row).collect::<Vec<f32>>()
     });
     Folded {
         last: LayerNumbers { weights: scaled(&weights, hidden), bias: scaled(&bias, 1) },
         subspace: scaled(&subspace, 3 * system.anchors.len()),
         linear: scaled(&by_features, features),
-        basis: turned,
+        block_ranks: runs.iter().map(|run| run.rank as u32).collect(),
+        mixes: mixes.collect(),
+        basis: runs.iter().flat_map(|run| run.decode.iter().copied()).collect(),
         mean: basis.mean,
-        report: FoldReport { rank, poses, within_limit, max_mm: f64::from(max) },
+        report: FoldReport {
+            rank,
+            run_rank: runs.iter().map(|run| run.rank as f64).sum::<f64>() / runs.len().max(1) as f64,
+            poses,
+            within_limit: nearness.share(),
+            max_mm: f64::from(nearness.most),
+        },
+    }
+}
+
+/// How near vertices are to the solve.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Nearness {
+    all: usize,
+    /// Within the limit of almost all, and within its share for the whole mesh.
+    near: [usize; 2],
+    /// The farthest, mm.
+    most: f32,
+}
+
+impl Nearness {
+    /// Of errors in cm, or of the sum of two of equal length.
+    fn of(rows: &[f32], more: &[f32]) -> Self {
+        let distance = |index: usize| {
+            let at =
+                |axis: usize| rows[3 * index + axis] + more.get(3 * index + axis).copied().unwrap_or(0.0);
+            10.0 * (at(0).powi(2) + at(1).powi(2) + at(2).powi(2)).sqrt()
+        };
+        let add = |sum: Self, index: usize| {
+            let far = distance(index);
+            let near = [ALMOST_ALL_MM, OF_WHOLE * ALMOST_ALL_MM];
+            let near = [0, 1].map(|limit| sum.near[limit] + usize::from(far <= near[limit]));
+            Self { all: sum.all + 1, near, most: sum.most.max(far) }
+        };
+        (0..rows.len() / 3).into_par_iter().fold(Self::default, add).reduce(Self::default, |a, b| a.with(&b))
+    }
+
+    fn with(self, other: &Self) -> Self {
+        let near = [0, 1].map(|limit| self.near[limit] + other.near[limit]);
+        Self { all: self.all + other.all, near, most: self.most.max(other.most) }
+    }
+
+    /// Share within the limit of almost all.
+    fn share(&self) -> f64 {
+        self.near[0] as f64 / self.all.max(1) as f64
+    }
+
+    /// Whether both limits are kept: the whole of them, or their share for the whole mesh.
+    fn enough(&self, share: f32) -> bool {
+        let near = if share < 1.0 { self.near[1] } else { self.near[0] };
+        near as f64 >= ALMOST_ALL * self.all as f64 && self.most <= share * ALL_MM
+    }
+}
+
+/// A run of vertices with coefficients of its own: with `Y = Φ_bᵀ S` (its rows of the components times their deviations)
+/// `= U Σ Eᵀ`, the first columns of `U` decode `Uᵀ Φ_bᵀ z`. A brow moves in far fewer ways than a face.
+struct Run {
+    rank: usize,
+    /// `[r × R]`.
+    mix: Vec<f32>,
+    /// `[3n × r]`.
+    decode: Vec<f32>,
+    nearness: Nearness,
+}
+
+impl Run {
+    /// From the number `start` on. `scores`: `[poses × R]`; `rest`: what the components leave, `[poses × 3V]` cm.
+    fn new(basis: &Basis, scores: &[f32], rest: &[f32], start: usize) -> Self {
+        let (all, rank) = (basis.mean.len(), basis.count());
+        let width = (3 * BLOCK_VERTICES).min(all - start);
+        let poses = scores.len() / rank.max(1);
+        let own: Vec<f32> = (0..rank).flat_map(|k| basis.rows[k * all + start..][..width].to_vec()).collect();
+        let own = View::new(&own, rank, width);
+        let mut products = vec![0.0f32; rank * rank];
+        multiply(&mut products, 0.0, own, own.transposed());
+        let deviation = |k: usize| basis.deviations[k];
+        let weighted: Vec<f64> = (0..rank * rank)
+            .map(|at| f64::from(products[at]) * deviation(at / rank) * deviation(at % rank))
+            .collect();
+        let rest: Vec<f32> =
+            rest.chunks_exact(all).flat_map(|row| row[start..start + width].to_vec()).collect();
+        let mut moved = vec![0.0f32; poses * width];
+        multiply(&mut moved, 0.0, View::new(scores, poses, rank), own);
+        // U as rows, `[r × 3n]`: Σ⁻¹ Eᵀ S Φ_b.
+        let turn: Vec<f32> = match SymmetricEigen::new(&weighted, rank) {
+            Err(_) => Vec::new(),
+            Ok(eigen) => {
+                let first = eigen.values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
+                let some = eigen.values.iter().take_while(|value| **value > 1e-10 * first).count();
+                let row = |k: usize| {
+                    let size = eigen.values[k].sqrt();
+                    eigen.vector(k).iter().enumerate().map(move |(j, e)| (e * deviation(j) / size) as f32)
+                };
+                (0..some).flat_map(|k| row(k).collect::<Vec<f32>>()).collect()
+            }
+        };
+        let count = turn.len() / rank.max(1);
+        let mut rows = vec![0.0f32; count * width];
+        multiply(&mut rows, 0.0, View::new(&turn, count, rank), own);
+        let mut local = Basis { mean: vec![0.0; width], rows, deviations: vec![1.0; count] };
+        let rank_of_run =
+            local.fewest(&mut moved, |moved| Nearness::of(moved, &rest).enough(1.0)).clamp(1, count.max(1));
+        local.truncate(rank_of_run);
+        let nearness = Nearness::of(&moved, &rest);
+        let run = local.count();
+        let mut mix = vec![0.0f32; run * rank];
+        multiply(&mut mix, 0.0, View::new(&local.rows, run, width), own.transposed());
+        // The largest number of every direction becomes one.
+        let mut decode = vec![0.0f32; width * run];
+        for k in 0..run {
+            let row = &local.rows[k * width..][..width];
+            let size = row.iter().fold(0.0f32, |most, n| most.max(n.abs())).max(f32::MIN_POSITIVE);
+            row.iter().enumerate().for_each(|(output, n)| decode[output * run + k] = n / size);
+            mix[k * rank..][..rank].iter_mut().for_each(|m| *m *= size);
+        }
+        Self { rank: run, mix, decode, nearness }
     }
 }
 

@@ -437,6 +437,8 @@ impl Plan {
             anchors: kept.iter().map(anchor).collect(),
             subspace,
             linear: folded.linear,
+            block_ranks: folded.block_ranks,
+            mixes: folded.mixes,
             basis: folded.basis,
             places,
         };

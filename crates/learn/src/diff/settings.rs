@@ -140,7 +140,7 @@ impl Default for DiffSettings {
             anchors_percent: 2.0,
             anchor_weight: None,
             widths: vec![512; 2],
-            anchor_widths: vec![64; 2],
+            anchor_widths: vec![32; 2],
             single_network: false,
             activation: HiddenActivation::Relu,
             loss: Loss::L1,

@@ -8,7 +8,8 @@ use understudy_runtime::body::{
     BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage,
 };
 use understudy_runtime::diff::{
-    AnchorParts, DiffParts, DiffTwin, FeatureParts, HiddenActivation, LayerNumbers, LinearSkinParts,
+    AnchorParts, BLOCK_VERTICES, DiffParts, DiffTwin, FeatureParts, HiddenActivation, LayerNumbers,
+    LinearSkinParts,
 };
 use understudy_runtime::face::{
     FaceParts, FaceTwin, MapParts, MapShape, NetParts, RigidBodyParts, RigidParts, Stage,
@@ -203,6 +204,7 @@ pub fn sized_diff(
 ) -> Twin {
     let layer =
         |rows: usize, columns: usize| LayerNumbers { weights: numbers(rows * columns), bias: numbers(rows) };
+    let block_rank = (rank / 2).max(1);
     // The first bone is the root.
     let of_bones = (1..bones as u32).flat_map(|bone| (0..12).map(move |number| 12 * bone + number));
     let inputs: Vec<u32> = of_bones.chain((0..controls as u32).map(|c| 12 * bones as u32 + c)).collect();
@@ -241,7 +243,9 @@ pub fn sized_diff(
         anchors: (0..anchors).map(anchor).collect(),
         subspace: numbers(rank * 3 * anchors),
         linear: numbers(rank * count),
-        basis: numbers(3 * vertices * rank),
+        block_ranks: vec![block_rank as u32; vertices.div_ceil(BLOCK_VERTICES)],
+        mixes: numbers(vertices.div_ceil(BLOCK_VERTICES) * block_rank * rank),
+        basis: numbers(3 * vertices * block_rank),
         places: (0..vertices).map(|v| Vec3::new((v % 20) as f32, (v / 20) as f32, 0.1)).collect(),
     };
     DiffTwin::new(parts, Precision::Half).expect("a valid twin").into()

@@ -2,7 +2,7 @@
 
 use super::super::shared::OutputPointer;
 use super::super::skinning::{LANES, NUMBERS, rows};
-use super::{BLOCK_VERTICES, BONE_INPUTS, DiffTwin, HiddenActivation};
+use super::{BLOCK_VERTICES, BONE_INPUTS, Block, DiffTwin, HiddenActivation};
 use crate::PoseError;
 use crate::dense::{Kernel, Layer, PANEL};
 use crate::error::{check_count, check_finite};
@@ -52,6 +52,9 @@ struct Networks {
 
 /// Memory for the vertices of one block.
 struct Decoding {
+    /// Its own coefficients, `[block × stride]`; empty where they are those of the whole twin.
+    own: Vec<f32>,
+    own_stride: usize,
     /// `[block × rows]`.
     places: Vec<f32>,
     panel: Vec<f32>,
@@ -93,9 +96,15 @@ impl Workspace {
         let (count, shares) = (twin.anchors.len(), tasks.max(1).min(twin.anchors.len().max(1)));
         let runs = (0..shares).map(|share| count * share / shares..count * (share + 1) / shares);
         let runs = runs.filter(|run| !run.is_empty()).map(Some);
-        let decoding = |layer: &Layer| {
-            let panel = if block > 1 { layer.working_size() } else { 0 };
-            Mutex::new(Decoding { places: vec![0.0; block * layer.padded_rows()], panel: vec![0.0; panel] })
+        let decoding = |Block { mix, decode }: &Block| {
+            let both = mix.iter().chain([decode]).map(Layer::working_size).max().unwrap_or(0);
+            let own_stride = mix.as_ref().map_or(0, Layer::padded_rows);
+            Mutex::new(Decoding {
+                own: vec![0.0; block * own_stride],
+                own_stride,
+                places: vec![0.0; block * decode.padded_rows()],
+                panel: vec![0.0; if block > 1 { both } else { 0 }],
+            })
         };
         let (anchor_stride, rank_stride) = (padded(3 * count), padded(twin.rank));
         Self {
@@ -239,10 +248,15 @@ impl DiffTwin {
         let out = OutputPointer(out.as_mut_ptr());
         run(self.blocks.len(), &|task| {
             let mut decoding = decoders[task].lock().unwrap_or_else(PoisonError::into_inner);
-            let Decoding { places, panel } = &mut *decoding;
-            let (layer, first) = (&self.blocks[task], task * BLOCK_VERTICES);
-            let place_stride = layer.padded_rows();
-            apply(layer, kernel, poses, (coefficients, stride), (places, place_stride), panel);
+            let Decoding { own, own_stride, places, panel } = &mut *decoding;
+            let (Block { mix, decode }, first) = (&self.blocks[task], task * BLOCK_VERTICES);
+            let place_stride = decode.padded_rows();
+            let mut source = (coefficients, stride);
+            if let Some(mix) = mix {
+                apply(mix, kernel, poses, source, (own, *own_stride), panel);
+                source = (own, *own_stride);
+            }
+            apply(decode, kernel, poses, source, (places, place_stride), panel);
             let count = BLOCK_VERTICES.min(vertices - first);
             // The whole of it, not its field: a bare pointer is not shared between threads.
             let out: OutputPointer = { out };

@@ -5,7 +5,8 @@
 //! `skin.weights`; `features.inputs`, `features.mean`, `features.scale`; `differential.l.weights [rows,columns]` and
 //! `differential.l.bias` for layer `l`; `anchors.vertices`, `anchors.lengths` (features of each), `anchors.features`,
 //! `anchors.weights` and `anchors.bias` (of all mini-networks one after another, layer by layer), `subspace [R,3A]`,
-//! optionally `linear [R,F]`, `basis [3V,R]`.
+//! optionally `linear [R,F]`; `basis`, of one run of vertices `[3n,r]` after another, and optionally `blocks.ranks` (`r` of
+//! each run) with `blocks.mixes`, `[r,R]` after another.
 
 use super::super::shared::{check_length, read_faces, read_skin, write_faces, write_skin};
 use super::{
@@ -68,7 +69,11 @@ pub fn to_bytes(parts: &DiffParts, precision: Precision) -> Result<Vec<u8>, Twin
         let shape = [rank, parts.features.inputs.len()];
         push("linear", Array::weights(&shape, &parts.linear, precision));
     }
-    push("basis", Array::weights(&[3 * parts.places.len(), rank], &parts.basis, precision));
+    if !parts.block_ranks.is_empty() {
+        push("blocks.ranks", Array::integers(parts.block_ranks.iter().copied()));
+        push("blocks.mixes", Array::weights(&[parts.mixes.len()], &parts.mixes, precision));
+    }
+    push("basis", Array::weights(&[parts.basis.len()], &parts.basis, precision));
     let widths = |anchor: &AnchorParts| anchor.layers.iter().map(|layer| layer.bias.len()).collect();
     let structure = Structure {
         activation: parts.activation,
@@ -96,6 +101,7 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<DiffTwin, TwinError> {
         differential
             .push(LayerNumbers { weights, bias: file.floats(&format!("differential.{layer}.bias"), None)? });
     }
+    let mixed = file.contains("blocks.ranks");
     let parts = DiffParts {
         header,
         faces: read_faces(file, "faces")?,
@@ -110,6 +116,8 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<DiffTwin, TwinError> {
         anchors: anchors(file, &structure.anchor_widths)?,
         subspace: file.floats("subspace", None)?,
         linear: if file.contains("linear") { file.floats("linear", None)? } else { Vec::new() },
+        block_ranks: if mixed { file.integers("blocks.ranks")? } else { Vec::new() },
+        mixes: if mixed { file.floats("blocks.mixes", None)? } else { Vec::new() },
         basis: file.floats("basis", None)?,
         places,
     };

@@ -19,7 +19,8 @@ pub(super) struct GradientSpace {
     anchors: Vec<Chain>,
     subspace: Option<Chain>,
     linear: Option<Chain>,
-    /// Of each run of vertices.
+    /// Of each run of vertices: from coefficients of the whole twin to its own, where it has some, and to vertices.
+    mixes: Vec<Option<Chain>>,
     blocks: Vec<Chain>,
     skin: Option<SkinWeights>,
     by_coefficients: Vec<f32>,
@@ -103,7 +104,8 @@ impl GradientSpace {
             anchors: twin.anchors.iter().map(|anchor| Chain::new(&anchor.layers, twin)).collect(),
             subspace: twin.subspace.as_ref().map(one),
             linear: twin.linear.as_ref().map(one),
-            blocks: twin.blocks.iter().map(one).collect(),
+            mixes: twin.blocks.iter().map(|block| block.mix.as_ref().map(one)).collect(),
+            blocks: twin.blocks.iter().map(|block| one(&block.decode)).collect(),
             skin: skin.map(|skin| skin.weights.unpack(twin.vertex_count, twin.bone_count()).1),
             by_coefficients: vec![0.0; twin.rank.next_multiple_of(PANEL)],
             vertices: vec![Vec3::ZERO; twin.vertex_count],
@@ -151,10 +153,19 @@ impl DiffTwin {
             let added = chain.forward(kernel, std::slice::from_ref(layer), activation);
             space.by_coefficients.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
         }
-        let blocks = space.blocks.iter_mut().zip(&self.blocks);
-        for ((chain, layer), out) in blocks.zip(space.vertices.chunks_mut(BLOCK_VERTICES)) {
-            chain.outputs[0].copy_from_slice(&space.by_coefficients);
-            unpack_places(chain.forward(kernel, std::slice::from_ref(layer), activation), out);
+        let chains = space.blocks.iter_mut().zip(&mut space.mixes);
+        for (((chain, mix), block), out) in
+            chains.zip(&self.blocks).zip(space.vertices.chunks_mut(BLOCK_VERTICES))
+        {
+            match (mix, &block.mix) {
+                (Some(mix), Some(layer)) => {
+                    mix.outputs[0].copy_from_slice(&space.by_coefficients);
+                    let own = mix.forward(kernel, std::slice::from_ref(layer), activation);
+                    chain.outputs[0].copy_from_slice(own);
+                }
+                _ => chain.outputs[0].copy_from_slice(&space.by_coefficients),
+            }
+            unpack_places(chain.forward(kernel, std::slice::from_ref(&block.decode), activation), out);
         }
         let blend = |vertex: usize, weights: &SkinWeights, rest: &[Affine3A]| {
             let mut sum = Affine3A::from_mat3_translation(understudy_core::Mat3::ZERO, Vec3::ZERO);
@@ -180,13 +191,18 @@ impl DiffTwin {
             }
         }
         space.by_coefficients.fill(0.0);
-        for (chain, slopes) in space.blocks.iter_mut().zip(space.by_vertices.chunks(BLOCK_VERTICES)) {
+        let chains = space.blocks.iter_mut().zip(&mut space.mixes);
+        for ((chain, mix), slopes) in chains.zip(space.by_vertices.chunks(BLOCK_VERTICES)) {
             let last = chain.last_slopes();
             last.fill(0.0);
             for (vertex, slope) in slopes.iter().enumerate() {
                 (0..3).for_each(|axis| last[row_of(vertex, axis)] = slope[axis]);
             }
-            let own = chain.backward(kernel, activation);
+            let mut own = chain.backward(kernel, activation);
+            if let Some(mix) = mix {
+                mix.last_slopes().copy_from_slice(own);
+                own = mix.backward(kernel, activation);
+            }
             space.by_coefficients.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
         }
         differential.last_slopes().copy_from_slice(&space.by_coefficients);

@@ -96,7 +96,12 @@ pub struct DiffParts {
     pub subspace: Vec<f32>,
     /// What features add to the coefficients without any network, `[R × F]` by rows; empty where nothing.
     pub linear: Vec<f32>,
-    /// `[3V × R]` by rows: x, y and z of a vertex after another.
+    /// Of every run of [`BLOCK_VERTICES`] vertices how many coefficients of its own it is decoded from, `r`. Empty where
+    /// all are decoded from the `R` of the whole twin.
+    pub block_ranks: Vec<u32>,
+    /// How these follow from those of the whole twin, `[r × R]` by rows, one run after another; empty with the above.
+    pub mixes: Vec<f32>,
+    /// `[3n × r]` by rows, one run of `n` vertices after another: x, y and z of a vertex, then the next.
     pub basis: Vec<f32>,
     /// Places before skinning when all coefficients are zero, `[V]` cm.
     pub places: Vec<Vec3>,
@@ -120,8 +125,8 @@ pub struct DiffTwin {
     subspace: Option<Layer>,
     /// `None` where features add nothing by themselves.
     linear: Option<Layer>,
-    /// Vertices in runs of [`BLOCK_VERTICES`]: rows are x of eight vertices, y, z, then the next eight.
-    blocks: Vec<Layer>,
+    /// Vertices in runs of [`BLOCK_VERTICES`].
+    blocks: Vec<Block>,
     vertex_count: usize,
     rank: usize,
 }
@@ -140,8 +145,17 @@ struct Anchor {
     layers: Vec<Layer>,
 }
 
+/// Some vertices.
+#[derive(Debug, Clone)]
+struct Block {
+    /// From coefficients of the whole twin to its own; `None` where they are the same.
+    mix: Option<Layer>,
+    /// Rows are x of eight vertices, y, z, then the next eight.
+    decode: Layer,
+}
+
 /// Vertices that one task decodes: a whole number of panels of eight.
-const BLOCK_VERTICES: usize = 512;
+pub const BLOCK_VERTICES: usize = 512;
 
 impl DiffTwin {
     /// What it is.
@@ -181,7 +195,8 @@ impl DiffTwin {
 
     fn layers(&self) -> impl Iterator<Item = &Layer> {
         let anchors = self.anchors.iter().flat_map(|anchor| &anchor.layers);
-        let folded = self.subspace.iter().chain(&self.linear).chain(&self.blocks);
+        let blocks = self.blocks.iter().flat_map(|block| block.mix.iter().chain([&block.decode]));
+        let folded = self.subspace.iter().chain(&self.linear).chain(blocks);
         self.differential.iter().chain(anchors).chain(folded)
     }
 

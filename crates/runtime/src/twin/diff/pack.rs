@@ -3,8 +3,8 @@
 use super::super::shared::{check_faces, check_finite, check_length, check_tree};
 use super::super::skinning::{LANES, NUMBERS, Skin};
 use super::{
-    Anchor, AnchorParts, BLOCK_VERTICES, BONE_INPUTS, DiffParts, DiffTwin, HiddenActivation, LayerNumbers,
-    LinearSkinParts, PackedSkin,
+    Anchor, AnchorParts, BLOCK_VERTICES, BONE_INPUTS, Block, DiffParts, DiffTwin, HiddenActivation,
+    LayerNumbers, LinearSkinParts, PackedSkin,
 };
 use crate::TwinError;
 use crate::dense::{Activation, Layer, LayerError, Precision};
@@ -80,7 +80,6 @@ impl DiffTwin {
                 Some(layer.map_err(in_layer("linear", 0))?)
             }
         };
-        check_length("basis", parts.basis.len(), 3 * vertices * rank)?;
         let blocks = pack_blocks(&parts, rank, precision)?;
         Ok(Self {
             header: parts.header,
@@ -108,17 +107,19 @@ impl DiffTwin {
             features: anchor.features.clone(),
             layers: anchor.layers.iter().map(unpack).collect(),
         };
-        let (mut basis, mut places) = (vec![0.0; 3 * self.vertex_count * self.rank], Vec::new());
-        for (block, layer) in self.blocks.iter().enumerate() {
-            let (weights, bias) = layer.unpack();
-            let first = block * BLOCK_VERTICES;
+        let (mut basis, mut places) = (Vec::new(), Vec::new());
+        let (mut block_ranks, mut mixes) = (Vec::new(), Vec::new());
+        for (index, block) in self.blocks.iter().enumerate() {
+            let (weights, bias) = block.decode.unpack();
+            let (first, rank) = (index * BLOCK_VERTICES, block.decode.columns());
             for vertex in first..self.vertex_count.min(first + BLOCK_VERTICES) {
                 let rows = [0, 1, 2].map(|axis| row_of(vertex - first, axis));
                 places.push(Vec3::from_array(rows.map(|row| bias[row])));
-                for (axis, row) in rows.iter().enumerate() {
-                    let to = (3 * vertex + axis) * self.rank;
-                    basis[to..to + self.rank].copy_from_slice(&weights[row * self.rank..][..self.rank]);
-                }
+                rows.iter().for_each(|row| basis.extend_from_slice(&weights[row * rank..][..rank]));
+            }
+            if let Some(mix) = &block.mix {
+                block_ranks.push(rank as u32);
+                mixes.extend(mix.unpack().0);
             }
         }
         DiffParts {
@@ -134,6 +135,8 @@ impl DiffTwin {
             anchors: self.anchors.iter().map(anchor).collect(),
             subspace: self.subspace.as_ref().map_or_else(Vec::new, |layer| layer.unpack().0),
             linear: self.linear.as_ref().map_or_else(Vec::new, |layer| layer.unpack().0),
+            block_ranks,
+            mixes,
             basis,
             places,
         }
@@ -223,19 +226,49 @@ fn pack_anchor(
     Ok(Anchor { vertex: anchor.vertex, features: anchor.features.clone(), layers })
 }
 
-fn pack_blocks(parts: &DiffParts, rank: usize, precision: Precision) -> Result<Vec<Layer>, TwinError> {
-    let block = |(index, places): (usize, &[Vec3])| {
+fn pack_blocks(parts: &DiffParts, rank: usize, precision: Precision) -> Result<Vec<Block>, TwinError> {
+    let count = parts.places.len().div_ceil(BLOCK_VERTICES);
+    let own_ranks = !parts.block_ranks.is_empty();
+    if own_ranks {
+        check_length("block ranks", parts.block_ranks.len(), count)?;
+    }
+    if let Some(own) = parts.block_ranks.iter().find(|own| **own == 0 || **own as usize > rank) {
+        let problem = format!("{own} coefficients of its own; 1 to {rank} are wanted");
+        return Err(TwinError::Part { what: "block ranks".into(), problem });
+    }
+    let rank_of = |block: usize| if own_ranks { parts.block_ranks[block] as usize } else { rank };
+    let runs = || parts.places.chunks(BLOCK_VERTICES).enumerate();
+    check_length("basis", parts.basis.len(), runs().map(|(b, places)| 3 * places.len() * rank_of(b)).sum())?;
+    let mixed: usize = parts.block_ranks.iter().map(|own| *own as usize * rank).sum();
+    check_length("mixes", parts.mixes.len(), mixed)?;
+    let (mut basis, mut mixes) = (&parts.basis[..], &parts.mixes[..]);
+    let mut blocks = Vec::with_capacity(count);
+    for (index, places) in runs() {
+        let own = rank_of(index);
+        let (rows_of_basis, rest) = basis.split_at(3 * places.len() * own);
+        basis = rest;
         let rows = places.len().div_ceil(LANES) * NUMBERS;
-        let (mut weights, mut bias) = (vec![0.0; rows * rank], vec![0.0; rows]);
+        let (mut weights, mut bias) = (vec![0.0; rows * own], vec![0.0; rows]);
         for (vertex, place) in places.iter().enumerate() {
             for axis in 0..3 {
-                let (row, from) =
-                    (row_of(vertex, axis), (3 * (index * BLOCK_VERTICES + vertex) + axis) * rank);
-                weights[row * rank..][..rank].copy_from_slice(&parts.basis[from..from + rank]);
+                let row = row_of(vertex, axis);
+                weights[row * own..][..own]
+                    .copy_from_slice(&rows_of_basis[(3 * vertex + axis) * own..][..own]);
                 bias[row] = place[axis];
             }
         }
-        Layer::pack(&weights, &bias, rank, Activation::None, precision).map_err(in_layer("basis", index))
-    };
-    parts.places.chunks(BLOCK_VERTICES).enumerate().map(block).collect()
+        let decode = Layer::pack(&weights, &bias, own, Activation::None, precision);
+        let decode = decode.map_err(in_layer("basis", index))?;
+        let mix = match own_ranks {
+            false => None,
+            true => {
+                let (numbers, rest) = mixes.split_at(own * rank);
+                mixes = rest;
+                let layer = Layer::pack(numbers, &vec![0.0; own], rank, Activation::None, precision);
+                Some(layer.map_err(in_layer("mix", index))?)
+            }
+        };
+        blocks.push(Block { mix, decode });
+    }
+    Ok(blocks)
 }

@@ -27,6 +27,9 @@ fn parts(bones: usize, vertices: usize, activation: HiddenActivation) -> DiffPar
             AnchorParts { vertex: index, features, layers }
         })
         .collect();
+    let runs: Vec<usize> =
+        (0..vertices).step_by(BLOCK_VERTICES).map(|first| BLOCK_VERTICES.min(vertices - first)).collect();
+    let ranks: Vec<u32> = (0..runs.len() as u32).map(|run| 2 + run % 3).collect();
     let spec = |c: u32| ControlSpec::number(format!("c{c}"), -1.0, 1.0, 0.0);
     let rows: Vec<Vec<(u16, f32)>> = (0..vertices)
         .map(|v| vec![((v % bones.max(1)) as u16, 0.7), (((v + 1) % bones.max(1)) as u16, 0.3)])
@@ -55,7 +58,13 @@ fn parts(bones: usize, vertices: usize, activation: HiddenActivation) -> DiffPar
         subspace: numbers(rank * 3 * anchors.len(), 0.5),
         anchors,
         linear: if bones % 2 == 1 { Vec::new() } else { numbers(rank * count, 0.3) },
-        basis: numbers(3 * vertices * rank, 1.0),
+        // Several runs of vertices only in large twins; with bones each has coefficients of its own.
+        block_ranks: if bones == 0 { Vec::new() } else { ranks.clone() },
+        mixes: if bones == 0 { Vec::new() } else { numbers(ranks.iter().sum::<u32>() as usize * rank, 0.5) },
+        basis: match bones {
+            0 => numbers(3 * vertices * rank, 1.0),
+            _ => numbers(runs.iter().zip(&ranks).map(|(n, r)| 3 * n * *r as usize).sum(), 1.0),
+        },
         places: numbers(3 * vertices, 20.0).chunks_exact(3).map(Vec3::from_slice).collect(),
     }
 }
@@ -132,10 +141,23 @@ fn truth(parts: &DiffParts, bones: &[Affine3A], controls: &[f64]) -> Vec<underst
     let rank = coefficients.len();
     (0..parts.places.len())
         .map(|v| {
+            // The run of the vertex: where its numbers begin, and its own coefficients.
+            let (mut basis, mut mixes, mut own) = (&parts.basis[..], &parts.mixes[..], coefficients.clone());
+            for (run, ranks) in parts.block_ranks.iter().enumerate() {
+                let (n, r) = (BLOCK_VERTICES.min(parts.places.len() - run * BLOCK_VERTICES), *ranks as usize);
+                if run == v / BLOCK_VERTICES {
+                    let row =
+                        |row: &[f32]| row.iter().zip(&coefficients).map(|(m, c)| f64::from(*m) * c).sum();
+                    own = mixes[..r * rank].chunks_exact(rank).map(row).collect();
+                    break;
+                }
+                (basis, mixes) = (&basis[3 * n * r..], &mixes[r * rank..]);
+            }
+            let in_run = if parts.block_ranks.is_empty() { v } else { v % BLOCK_VERTICES };
             let number = |axis: usize| {
-                let row = &parts.basis[(3 * v + axis) * rank..][..rank];
+                let row = &basis[(3 * in_run + axis) * own.len()..][..own.len()];
                 f64::from(parts.places[v][axis])
-                    + row.iter().zip(&coefficients).map(|(b, c)| f64::from(*b) * c).sum::<f64>()
+                    + row.iter().zip(&own).map(|(b, c)| f64::from(*b) * c).sum::<f64>()
             };
             let place = understudy_core::DVec3::new(number(0), number(1), number(2));
             match &parts.skin {
@@ -255,6 +277,9 @@ fn parts_that_do_not_fit_are_named() {
     refuse(&|parts| parts.subspace.truncate(1), "subspace");
     refuse(&|parts| parts.basis.truncate(1), "basis");
     refuse(&|parts| parts.basis[5] = f32::NAN, "basis");
+    refuse(&|parts| parts.mixes.truncate(1), "mixes");
+    refuse(&|parts| parts.block_ranks.push(1), "block ranks");
+    refuse(&|parts| parts.block_ranks[0] = 0, "1 to 6 are wanted");
     refuse(&|parts| parts.skin = None, "without skin");
     refuse(&|parts| parts.faces[0] = Face::triangle(0, 1, 21), "corner of face 0");
     refuse(&|parts| parts.differential.clear(), "network differential");

@@ -71,11 +71,12 @@ impl DiffDetails {
                 figures.anchor_error_mm
             ),
             format!(
-                "reconstruction: anchor weight {}, condition number {:.1e}; folded to rank {}, {:.3} % of the vertices \
+                "reconstruction: anchor weight {}, condition number {:.1e}; folded to rank {} ({:.0} in a run of vertices), {:.3} % of the vertices \
                  of {} poses within 0.05 mm of the solve, the farthest {:.3} mm",
                 figures.anchor_weight,
                 figures.condition,
                 figures.fold.rank,
+                figures.fold.run_rank,
                 100.0 * figures.fold.within_limit,
                 figures.fold.poses,
                 figures.fold.max_mm

@@ -5,7 +5,7 @@
 
 use crate::twin::kinds::body::onnx::{Skeleton, linear_blend, seen_bones};
 use understudy_io::onnx::{Attribute, Graph, Value};
-use understudy_runtime::diff::{BONE_INPUTS, DiffParts, HiddenActivation, LayerNumbers};
+use understudy_runtime::diff::{BLOCK_VERTICES, BONE_INPUTS, DiffParts, HiddenActivation, LayerNumbers};
 
 /// Draws the whole twin.
 pub(super) fn draw(graph: &mut Graph, parts: &DiffParts) {
@@ -81,33 +81,52 @@ pub(super) fn draw(graph: &mut Graph, parts: &DiffParts) {
     }
     // Vertices innermost, as skinning wants them: `[3,V]`.
     let vertices = parts.places.len();
-    let mut basis = vec![0.0f32; rank * 3 * vertices];
     let mut rest = vec![0.0f32; 3 * vertices];
     for (vertex, place) in parts.places.iter().enumerate() {
-        for axis in 0..3 {
-            rest[axis * vertices + vertex] = place[axis];
-            for component in 0..rank {
-                basis[(component * 3 + axis) * vertices + vertex] =
-                    parts.basis[(3 * vertex + axis) * rank + component];
+        (0..3).for_each(|axis| rest[axis * vertices + vertex] = place[axis]);
+    }
+    // Every run of vertices from its own coefficients, `[3,n]`.
+    let (mut basis, mut mixes) = (&parts.basis[..], &parts.mixes[..]);
+    let mut runs = Vec::new();
+    for (run, places) in parts.places.chunks(BLOCK_VERTICES).enumerate() {
+        let (count, own) = (places.len(), parts.block_ranks.get(run).map_or(rank, |own| *own as usize));
+        let (numbers, after) = basis.split_at(3 * count * own);
+        basis = after;
+        let source = match parts.block_ranks.is_empty() {
+            true => coefficients.clone(),
+            false => {
+                let (mix, after) = mixes.split_at(own * rank);
+                mixes = after;
+                let mix = turned(graph, mix, own, rank);
+                graph.node("MatMul", &[&coefficients, &mix], &[])
+            }
+        };
+        let mut decode = vec![0.0f32; numbers.len()];
+        for vertex in 0..count {
+            for axis in 0..3 {
+                for component in 0..own {
+                    decode[(component * 3 + axis) * count + vertex] =
+                        numbers[(3 * vertex + axis) * own + component];
+                }
             }
         }
+        let decode = graph.floats(&[own, 3 * count], &decode);
+        let flat = graph.node("MatMul", &[&source, &decode], &[]);
+        let shape = graph.integers(&[2], &[3, count as i64]);
+        runs.push(graph.node("Reshape", &[&flat, &shape], &[]));
     }
-    let basis = graph.floats(&[rank, 3 * vertices], &basis);
-    let rest = graph.floats(&[1, 3 * vertices], &rest);
-    let flat = graph.node("Gemm", &[&coefficients, &basis, &rest], &[]);
+    let moving = graph.node("Concat", &runs.iter().collect::<Vec<_>>(), &[axis(1)]);
+    let rest = graph.floats(&[3, vertices], &rest);
+    let apart = graph.node("Add", &[&moving, &rest], &[]);
     let moved = match (&parts.skin, &skeleton) {
         (Some(skin), Some(skeleton)) => {
             let ones = graph.floats(&[1, vertices], &vec![1.0; vertices]);
-            let flat_ones = graph.node("Concat", &[&flat, &ones], &[axis(1)]);
+            let flat_ones = graph.node("Concat", &[&apart, &ones], &[axis(0)]);
             let shape = graph.integers(&[3], &[1, 4, vertices as i64]);
             let places = graph.node("Reshape", &[&flat_ones, &shape], &[]);
             linear_blend(graph, &skin.rest_bones, &skin.weights, skeleton, &places)
         }
-        _ => {
-            let shape = graph.integers(&[2], &[3, vertices as i64]);
-            let apart = graph.node("Reshape", &[&flat, &shape], &[]);
-            graph.node("Transpose", &[&apart], &[Attribute::Integers("perm", &[1, 0])])
-        }
+        _ => graph.node("Transpose", &[&apart], &[Attribute::Integers("perm", &[1, 0])]),
     };
     graph.output("vertices", &moved, &[vertices, 3]);
 }
