@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use understudy_jobs::sample::Method;
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
-(.glb or .gltf with a skin or morph targets, .npz with blendshapes)";
+(.glb or .gltf with a skin or morph targets, .npz with blendshapes), or another program that speaks the rig protocol \
+(cmd:PROGRAM ARGS, unix:PATH, tcp:HOST:PORT)";
 
 /// Understudy learns to play a film-quality character's part.
 #[derive(Debug, Parser)]
@@ -41,6 +42,7 @@ pub enum Command {
   understudy sample mira -o data/mira --method noise --exclude talk --poses 5000
   understudy sample rook -o data/walk --clip walk --rate 60
   understudy sample mira -o data/take --clip take.csv
+  understudy sample 'cmd:python3 rig.py' -o data/hero --workers 4 --timeout 20
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
@@ -191,6 +193,16 @@ pub struct SampleArguments {
     /// Poses a file of the dataset.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub chunk: Option<u64>,
+    /// Processes of a rig that is a program, or connections where it listens [default: one per core; one where it
+    /// listens]; the dataset does not depend on it.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub workers: Option<usize>,
+    /// Seconds that a rig that is a program has for an answer; then it is started anew [default: 60].
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub timeout: Option<f64>,
+    /// Replace poses that such a rig fails to give three times by other random ones, instead of stopping.
+    #[arg(long)]
+    pub skip_failed: bool,
 }
 
 /// Of `render`.

@@ -16,6 +16,7 @@ use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::demo::{DemoConfig, demo};
 use understudy_jobs::info::{InfoConfig, info};
 use understudy_jobs::render::{RenderConfig, render};
+use understudy_jobs::rigs::is_program;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::active::{ActiveConfig, ActiveRound, sample_actively};
 
@@ -81,7 +82,11 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         stray: arguments.stray.unwrap_or(defaults.stray),
         threads: arguments.threads.unwrap_or(defaults.threads),
         chunk: arguments.chunk,
+        workers: arguments.workers,
+        timeout: arguments.timeout.unwrap_or(defaults.timeout),
+        skip_failed: arguments.skip_failed,
     };
+    let program = is_program(&config.rig);
     let method = config.resolved_method();
     let by_noise = method == Method::Noise;
     let from_clips = by_noise || method == Method::Clips;
@@ -91,6 +96,14 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         ("--rate", arguments.rate.is_some() && !from_clips, &format!("the method {method} reads no clips")),
         ("--mix", arguments.mix.is_some() && !by_noise, &of_noise),
         ("--stray", arguments.stray.is_some() && !by_noise, &of_noise),
+        (
+            "--threads",
+            arguments.threads.is_some() && program,
+            "the rig is a program: --workers says how many",
+        ),
+        ("--workers", arguments.workers.is_some() && !program, "the rig is no program"),
+        ("--timeout", arguments.timeout.is_some() && !program, "the rig is no program"),
+        ("--skip-failed", arguments.skip_failed && !program, "the rig is no program"),
     ])?;
     let report =
         watched_keeping("finished chunks are", &config.output, |progress| sample(&config, progress))?;
@@ -109,8 +122,12 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         if report.resumed_from == report.poses {
             return format!("{head}\nnothing was left to do");
         }
+        let failed = match report.failed.len() {
+            0 => String::new(),
+            times => format!("\nthe rig failed {}: failed-poses.csv names the poses", count(times, "time")),
+        };
         format!(
-            "{head}\n{:.1} poses per second, {} per pose",
+            "{head}\n{:.1} poses per second, {} per pose{failed}",
             report.poses_per_second,
             bytes(report.bytes_per_pose)
         )

@@ -47,6 +47,9 @@ pub struct BenchTwinArguments {
     /// Rounds, of which the median counts.
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub rounds: usize,
+    /// The original, to be timed too [default: where it was when the twin was learned].
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
 }
 
 /// Of `export`.

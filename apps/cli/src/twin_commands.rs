@@ -163,8 +163,8 @@ fn eval_text(report: &EvalReport) -> String {
 
 /// `bench`.
 pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
-    let BenchTwinArguments { twin, rounds } = arguments;
-    let report = watched(|progress| bench_twin(&BenchConfig { twin, rounds }, progress))?;
+    let BenchTwinArguments { twin, rounds, rig } = arguments;
+    let report = watched(|progress| bench_twin(&BenchConfig { twin, rounds, rig }, progress))?;
     output::print(json, &report, |report| {
         let row = |name: String, ms: &f64| vec![name, format!("{ms:.4}")];
         let mut rows: Vec<Vec<String>> =

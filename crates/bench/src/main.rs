@@ -131,7 +131,7 @@ fn run(command: Command) -> Result<()> {
 }
 
 fn race(arguments: &RaceArguments) -> Result<()> {
-    let config = BenchConfig { twin: arguments.twin.clone(), rounds: arguments.rounds };
+    let config = BenchConfig { twin: arguments.twin.clone(), rounds: arguments.rounds, rig: None };
     let alone = bench_twin(&config, &Console)?;
     let (times, mut text, training) = match open_twin(&arguments.twin)? {
         Twin::Body(twin) => {

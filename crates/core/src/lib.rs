@@ -30,7 +30,7 @@ pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseD
 pub use clip::{Clip, ClipError, Curve, Interpolation, Key, Motion, SampledClip};
 pub use control_map::ControlMap;
 pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
-pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Quat, Vec2, Vec3, Vec3A};
+pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Mat3A, Quat, Vec2, Vec3, Vec3A};
 pub use joint_clip::JointClip;
 pub use keyed_clip::{BoneTrack, JointProperty, KeyedClip, WeightTrack};
 pub use mesh::{Adjacency, Face, Mesh, MeshError, MeshParts, Segments};

@@ -11,6 +11,7 @@ pub mod convert;
 pub mod decompose;
 pub mod demo;
 mod error;
+mod failures;
 mod fit_cache;
 pub mod info;
 mod inputs;

@@ -84,9 +84,12 @@ fn read_from(target: &Path, input: &Path) -> Option<PathBuf> {
     entries.filter(is_read).find(|path| same_file(target, path))
 }
 
+/// Beside the chunks of a dataset: which poses its rig failed to give at first, or at all.
+pub(crate) const FAILED_POSES: &str = "failed-poses.csv";
+
 /// Whether a dataset keeps a file of this name.
 pub(crate) fn is_of_dataset(name: &str) -> bool {
-    ["dataset.toml", "rest.safetensors", "chunk-"].iter().any(|start| name.starts_with(start))
+    ["dataset.toml", "rest.safetensors", "chunk-", FAILED_POSES].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether two paths lead to one file that exists, by whatever names and links.

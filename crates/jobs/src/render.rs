@@ -149,7 +149,7 @@ fn render_dataset(
     }
     // The recording has no colours; its rig has them, where it is at hand.
     let mesh = &reader.rest().mesh;
-    let rig = rigs::open(&reader.header().rig, &crate::Silent).ok().map(|open| open.rig);
+    let rig = rigs::open_recorded(&reader.header().rig, &crate::Silent).ok().map(|open| open.rig);
     let rig = rig.filter(|rig| rig.mesh().topology_hash() == mesh.topology_hash());
     let colours = rig.as_ref().and_then(|rig| rig.colours());
     draw(config, &inputs::stem(folder), mesh, colours, &shots, views, watch)

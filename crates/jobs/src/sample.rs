@@ -1,6 +1,8 @@
 //! Records a dataset: poses from a source, a rig's answers, chunks on disk. Start at [`sample`]. Every
 //! chunk depends on its number alone, so that neither threads nor interruptions change a byte.
 
+use crate::failures::Failures;
+pub use crate::failures::{FailedPoses, Outcome};
 use crate::outputs::{check_folder, is_of_dataset};
 use crate::{Event, JobError, Watch, clips, rigs, threads};
 use serde::{Deserialize, Serialize};
@@ -8,12 +10,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use understudy_core::Controls;
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
+use understudy_rigs::external::ExternalOptions;
 pub use understudy_rigs::sampling::Method;
 use understudy_rigs::sampling::{PoseSource, SamplingConfig};
-use understudy_rigs::{Rig, RigPose};
+use understudy_rigs::{Incident, Rig, RigPose};
 
 /// What to record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +52,13 @@ pub struct SampleConfig {
     pub threads: usize,
     /// Poses a chunk; `None` for the usual number.
     pub chunk: Option<u64>,
+    /// Processes or connections of a rig that is another program; `None` for one per thread of a program that is
+    /// started, and for one where it listens. The dataset does not depend on it.
+    pub workers: Option<usize>,
+    /// Seconds that such a rig has for an answer.
+    pub timeout: f64,
+    /// Replace poses that such a rig cannot give by other random ones, instead of stopping.
+    pub skip_failed: bool,
 }
 
 impl Default for SampleConfig {
@@ -69,6 +79,9 @@ impl Default for SampleConfig {
             stray: sampling.stray,
             threads: threads::available(),
             chunk: None,
+            workers: None,
+            timeout: ExternalOptions::default().patience.as_secs_f64(),
+            skip_failed: false,
         }
     }
 }
@@ -85,6 +98,20 @@ impl SampleConfig {
             (true, _) if !self.exclude.is_empty() || self.hold_out > 0.0 => Method::Noise,
             (true, _) => Method::Gaussian,
         })
+    }
+
+    fn external(&self) -> Result<ExternalOptions, JobError> {
+        let workers = self.workers.unwrap_or(if self.rig.starts_with("cmd:") { self.threads } else { 1 });
+        if !(1..=threads::MAX_THREADS).contains(&workers) {
+            let problem = format!("{workers} is not between 1 and {}", threads::MAX_THREADS);
+            return Err(JobError::setting("workers", problem));
+        }
+        let patience = Duration::try_from_secs_f64(self.timeout).ok().filter(|time| !time.is_zero());
+        let patience = patience.ok_or_else(|| {
+            JobError::setting("timeout", format!("{} s is not a time above 0", self.timeout))
+        })?;
+        let start_patience = patience.max(ExternalOptions::default().start_patience);
+        Ok(ExternalOptions { workers, patience, start_patience })
     }
 
     fn sampling(&self) -> SamplingConfig {
@@ -130,13 +157,15 @@ pub struct SampleReport {
     pub seconds: f64,
     /// Newly recorded poses per second.
     pub poses_per_second: f64,
+    /// Poses that the rig failed to give, at first or at all, in this run; earlier runs' are in the file of the dataset.
+    pub failed: Vec<FailedPoses>,
 }
 
 /// Opens the rig and records the dataset, going on where an earlier run with the same settings stopped.
 pub fn sample(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, JobError> {
     check_folder(&config.output)?;
     check_content(&config.output)?;
-    let rig = rigs::open(&config.rig, watch)?.rig;
+    let rig = rigs::open_with(&config.rig, config.external()?, watch)?.rig;
     if rig.specs().is_empty() {
         return Err(JobError::unusable(&config.rig, "has no controls to pose"));
     }
@@ -150,8 +179,15 @@ pub fn record(
     written: &(dyn Fn(usize) -> Result<(), JobError> + Sync),
     watch: &dyn Watch,
 ) -> Result<SampleReport, JobError> {
-    let pool = threads::pool(config.threads)?;
+    let threads = rig.workers().unwrap_or(config.threads);
+    let pool = threads::pool(threads)?;
     let mut sampling = config.sampling();
+    if config.skip_failed && sampling.method == Method::Clips {
+        return Err(JobError::setting(
+            "skip-failed",
+            "is not used: a frame of a clip has no other in its place",
+        ));
+    }
     let known = || rig.clips().iter().map(|clip| clip.name.as_str());
     for name in &sampling.exclude {
         rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, known()))?;
@@ -176,7 +212,13 @@ pub fn record(
         weights: rig.skin_weights().cloned(),
     };
     // A rig that fails at once leaves no folder behind.
-    rig.evaluate(&source.pose(0), &mut RigPose::default()).map_err(JobError::rig(&config.rig))?;
+    let failures = Failures::new(&config.output, watch);
+    let first = rig.evaluate_batch(&[source.pose(0)], &mut [RigPose::default()], &mut |incident| {
+        failures.note(0, incident, Outcome::TriedAgain);
+    });
+    if let (Err((_, source)), false) = (first, config.skip_failed) {
+        return Err(JobError::Rig { rig: format!("{}: pose 0", config.rig), source });
+    }
 
     let writer = DatasetWriter::resume(&config.output, &header, &rest)?;
     let missing = writer.missing();
@@ -195,12 +237,15 @@ pub fn record(
         writer: &writer,
         written,
         watch,
+        failures: &failures,
+        skip_failed: config.skip_failed,
         missing: &missing,
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
         done: Mutex::new(resumed_from),
     };
     let results = pool.broadcast(|_| run.work());
+    failures.write()?;
     results.into_iter().collect::<Result<(), JobError>>()?;
     writer.finish()?;
     let seconds = start.elapsed().as_secs_f64();
@@ -216,9 +261,10 @@ pub fn record(
         chunks: header.chunk_count(),
         bytes: folder_bytes(&config.output),
         bytes_per_pose: 4 * shape.iter().sum::<usize>() as u64,
-        threads: config.threads,
+        threads,
         seconds,
         poses_per_second: if seconds > 0.0 { left as f64 / seconds } else { 0.0 },
+        failed: failures.all(),
     })
 }
 
@@ -231,6 +277,8 @@ struct Run<'a> {
     writer: &'a DatasetWriter,
     written: &'a (dyn Fn(usize) -> Result<(), JobError> + Sync),
     watch: &'a dyn Watch,
+    failures: &'a Failures<'a>,
+    skip_failed: bool,
     missing: &'a [usize],
     next: AtomicUsize,
     failed: AtomicBool,
@@ -249,25 +297,32 @@ impl Run<'_> {
     fn take_chunks(&self) -> Result<(), JobError> {
         let mut chunk =
             Chunk::with_capacity(self.writer.shape(), self.header.chunk_size.min(self.header.poses));
-        let mut pose = RigPose::default();
-        let mut controls = Controls::default();
+        let mut poses = vec![RigPose::default()];
+        let mut controls = vec![Controls::default()];
         while let Some(&index) = self.missing.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             chunk.clear();
-            for place in self.header.chunk_poses(index) {
+            let places = self.header.chunk_poses(index);
+            let mut place = places.start;
+            while place < places.end {
                 if self.failed.load(Ordering::Relaxed) {
                     return Ok(());
                 }
                 if self.watch.should_stop() {
                     return Err(JobError::Stopped);
                 }
-                self.source.pose_into(place as u64, &mut controls);
-                let rig = || format!("{}: pose {place}", self.header.rig);
-                self.rig
-                    .evaluate(&controls, &mut pose)
-                    .map_err(|source| JobError::Rig { rig: rig(), source })?;
-                chunk
-                    .push(&controls, &pose.global, &pose.vertices)
-                    .map_err(|problem| JobError::Machine(format!("{}: {problem}", rig())))?;
+                let count = self.rig.batch().clamp(1, places.end - place);
+                controls.resize_with(count, Controls::default);
+                poses.resize_with(count.max(poses.len()), RigPose::default);
+                for (index, controls) in controls.iter_mut().enumerate() {
+                    self.source.pose_into((place + index) as u64, controls);
+                }
+                self.evaluate(place, &mut controls, &mut poses[..count])?;
+                for (index, (controls, pose)) in controls.iter().zip(&poses).enumerate() {
+                    chunk.push(controls, &pose.global, &pose.vertices).map_err(|problem| {
+                        JobError::Machine(format!("{}: pose {}: {problem}", self.header.rig, place + index))
+                    })?;
+                }
+                place += count;
             }
             self.writer.write_chunk(index, &chunk)?;
             (self.written)(index)?;
@@ -276,6 +331,34 @@ impl Run<'_> {
             self.watch.event(Event::Step { done: *done });
         }
         Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// A batch whose first pose is number `first`. Where poses that fail are skipped, pose `i` of `N` becomes number
+    /// `N + i`, `2 N + i` and so on: random as well, and the same in every run.
+    fn evaluate(&self, first: usize, controls: &mut [Controls], out: &mut [RigPose]) -> Result<(), JobError> {
+        /// So many in a row are no accident.
+        const REPLACEMENTS: usize = 8;
+        let mut replaced = vec![0; controls.len()];
+        loop {
+            let heard = &mut |incident| self.failures.note(first, incident, Outcome::TriedAgain);
+            let Err((index, source)) = self.rig.evaluate_batch(controls, out, heard) else { return Ok(()) };
+            let skip = self.skip_failed && replaced[index] < REPLACEMENTS;
+            if self.rig.workers().is_some() {
+                let incident = Incident { poses: index..index + 1, problem: source.to_string() };
+                self.failures.note(first, incident, if skip { Outcome::Replaced } else { Outcome::Failed });
+            }
+            if !skip {
+                return Err(JobError::Rig {
+                    rig: format!("{}: pose {}", self.header.rig, first + index),
+                    source,
+                });
+            }
+            replaced[index] += 1;
+            let other = replaced[index] * self.header.poses + first + index;
+            self.source.pose_into(other as u64, &mut controls[index]);
+        }
     }
 }
 

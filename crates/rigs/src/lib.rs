@@ -3,14 +3,15 @@
 //! Start at [`Rig`], the black box that everything else watches, and at [`StackRig`], the rig that we
 //! build ourselves: joint controls → [`constraints`] → forward kinematics → a stack of [`deformers`].
 //! [`sampling`] poses a rig at random, [`probe`] finds which inputs move which vertices. The characters
-//! themselves live in `understudy-characters`.
+//! themselves live in `understudy-characters`; a rig in another program is an [`external::ExternalRig`].
 
 pub mod constraints;
 pub mod deformers;
+pub mod external;
 pub mod probe;
 mod rig;
 pub mod sampling;
 mod stack;
 
-pub use rig::{Rig, RigError, RigPose};
+pub use rig::{Incident, Rig, RigError, RigPose};
 pub use stack::{Deformer, Frame, JointChange, Scratch, StackParts, StackRig};

@@ -54,6 +54,14 @@ pub enum RigError {
         /// What was asked.
         what: &'static str,
     },
+    /// A rig in another program did not answer as it should.
+    #[error("the rig '{rig}': {problem}")]
+    External {
+        /// The rig.
+        rig: String,
+        /// What happened.
+        problem: String,
+    },
     /// A vertex came out NaN or infinite.
     #[error("the rig '{rig}' moved vertex {vertex} to a place that is not finite")]
     NonFinite {
@@ -72,6 +80,15 @@ pub struct RigPose {
     /// World transforms of the bones, `[J]`; empty without a skeleton.
     pub global: GlobalPose,
     pub(crate) scratch: Scratch,
+}
+
+/// Something that went wrong with a few poses of a batch and was tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incident {
+    /// Places in the batch: one pose where it is known which, all that were asked for otherwise.
+    pub poses: std::ops::Range<usize>,
+    /// One line.
+    pub problem: String,
 }
 
 /// A rig as a black box: controls in, vertices (and bones, where it has them) out.
@@ -122,6 +139,32 @@ pub trait Rig: Send + Sync {
     /// carries it. A rig that cannot answers [`RigError::Unsupported`] and overrides
     /// [`Rig::evaluate`].
     fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError>;
+
+    /// How many poses it evaluates at a time on its own account, in other processes; `None` for a rig that
+    /// works on the caller's threads.
+    fn workers(&self) -> Option<usize> {
+        None
+    }
+
+    /// How many poses are best asked for at a time.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Poses the rig several times, `out[i]` by `controls[i]`. What went wrong on the way and was mended is told to
+    /// `hear`; an error comes with the pose's place in the batch.
+    fn evaluate_batch(
+        &self,
+        controls: &[Controls],
+        out: &mut [RigPose],
+        hear: &mut dyn FnMut(Incident),
+    ) -> Result<(), (usize, RigError)> {
+        let _ = hear;
+        for (index, (controls, out)) in controls.iter().zip(out).enumerate() {
+            self.evaluate(controls, out).map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
 
     /// The clip of that name.
     fn find_clip(&self, name: &str) -> Option<&Clip> {

@@ -1,5 +1,5 @@
-//! Finds the rig that a user names: an embedded character, a real one whose data is present, or a file.
-//! Start at [`open`].
+//! Finds the rig that a user names: an embedded character, a real one whose data is present, a file, or another
+//! program that speaks the rig protocol. Start at [`open`].
 
 mod data;
 mod model_rig;
@@ -13,7 +13,8 @@ use crate::inputs;
 use crate::{Event, JobError, Watch};
 use std::path::{Path, PathBuf};
 use understudy_io::Scene;
-use understudy_rigs::Rig;
+use understudy_rigs::external::{Address, ExternalOptions, ExternalRig};
+use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
 const RIG_FILES: &str =
@@ -28,6 +29,8 @@ pub enum Origin {
     Data(PathBuf),
     /// A file.
     File(PathBuf),
+    /// Another program.
+    Program(Address),
 }
 
 /// A rig with its origin.
@@ -59,14 +62,41 @@ impl Names {
         names
     }
 
-    /// Whether it is the name of a rig, present or not.
+    /// Whether it is the name of a rig, present or not, or where a program answers; a file otherwise.
     pub fn contains(name: &str) -> bool {
-        Self::EMBEDDED.contains(&name) || Self::REAL.contains(&name)
+        Self::EMBEDDED.contains(&name) || Self::REAL.contains(&name) || Address::is_address(name)
     }
 }
 
-/// Opens a rig by name or file. What a reader converted or skipped goes to the listener.
+/// Whether a rig is named by where a program answers.
+pub fn is_program(name: &str) -> bool {
+    Address::is_address(name)
+}
+
+/// Opens a rig by name, file or address. What a reader converted or skipped goes to the listener.
 pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
+    open_with(name, ExternalOptions::default(), watch)
+}
+
+/// Opens the rig that a file names: a dataset or a twin. A program is not run because a file says so: files come from
+/// other people. The user may name it.
+pub(crate) fn open_recorded(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
+    match Address::is_address(name) {
+        true => Err(JobError::unusable(name, "is a program, which is run only where --rig names it")),
+        false => open(name, watch),
+    }
+}
+
+/// [`open`] with the number of a program's workers and how long they may take.
+pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Result<OpenRig, JobError> {
+    if Address::is_address(name) {
+        let address = Address::parse(name).map_err(|problem| JobError::unusable(name, problem))?;
+        let rig = ExternalRig::open(address.clone(), options).map_err(|error| match error {
+            RigError::External { problem, .. } => JobError::unusable(name, problem),
+            other => JobError::unusable(name, other),
+        })?;
+        return Ok(OpenRig { rig: Box::new(rig), origin: Origin::Program(address) });
+    }
     let failed = JobError::rig(name);
     match name {
         "rook" => {

@@ -1,12 +1,13 @@
 //! The rig that a dataset was recorded from: found from any working folder, and recognised by what it does. A file of
 //! the same name, or of the same topology, need not be the same rig; one that gives the recorded poses is.
 
-use super::open;
+use super::{open, open_recorded};
 use crate::{Event, JobError, Silent, Watch};
 use std::path::Path;
 use understudy_core::{Controls, Skeleton};
 use understudy_io::dataset::DatasetHeader;
 use understudy_learn::Recording;
+use understudy_rigs::external::Address;
 use understudy_rigs::{Rig, RigPose};
 
 /// Poses that a rig is asked for.
@@ -40,7 +41,14 @@ impl Recorded<'_> {
         }
         let mut other = None;
         for name in self.places() {
-            let Ok(open) = open(&name, &Silent) else { continue };
+            let open = match open_recorded(&name, &Silent) {
+                Ok(open) => open,
+                Err(_) if !Address::is_address(&name) => continue,
+                Err(error) => {
+                    other = other.or(Some(error.to_string()));
+                    continue;
+                }
+            };
             match self.difference(open.rig.as_ref()) {
                 None => return Ok(Some(open.rig)),
                 Some(problem) => other = other.or(Some(format!("{name} is another rig ({problem})"))),

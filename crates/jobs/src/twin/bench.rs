@@ -4,13 +4,13 @@
 use super::bandwidth::{at_least, bandwidth_gb_s};
 use super::data::live_rig;
 use super::open_twin;
-use crate::{Event, JobError, Watch};
+use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use understudy_core::{Affine3A, ControlSpec, Controls, Random, Vec3};
+use understudy_core::{Affine3A, ControlSpec, Controls, Random, Skeleton, Vec3};
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
@@ -24,11 +24,13 @@ pub struct BenchConfig {
     pub twin: PathBuf,
     /// Rounds, of which the median counts.
     pub rounds: usize,
+    /// The original, where it is not where the twin says.
+    pub rig: Option<String>,
 }
 
 impl Default for BenchConfig {
     fn default() -> Self {
-        Self { twin: PathBuf::new(), rounds: 15 }
+        Self { twin: PathBuf::new(), rounds: 15, rig: None }
     }
 }
 
@@ -73,7 +75,10 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
     if config.rounds == 0 {
         return Err(JobError::setting("rounds", "0 rounds measure nothing; 1 or more are wanted"));
     }
-    let rig = original(&twin, &config.twin);
+    let rig = match &config.rig {
+        Some(name) => Some(named_original(&twin, name, watch)?),
+        None => original(&twin, &config.twin),
+    };
     let poses = BenchPoses::draw(&twin, rig.as_deref(), CROWDS[1])?;
     let vertices = twin.vertex_count();
     let mut players = [twin.player(1), twin.player(2)];
@@ -132,12 +137,27 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
 
 /// The rig that a twin was learned from, where it is at hand and still has the twin's bones.
 pub fn original(twin: &Twin, path: &Path) -> Option<Box<dyn Rig>> {
+    live_rig(twin, path, None).filter(|rig| has_bones_of(twin, rig.as_ref()))
+}
+
+/// The rig that a user names; an error where it is not the twin's.
+fn named_original(twin: &Twin, name: &str, watch: &dyn Watch) -> Result<Box<dyn Rig>, JobError> {
+    let rig = rigs::open(name, watch)?.rig;
+    if rig.mesh().topology_hash() != twin.header().topology_hash {
+        let want = (twin.vertex_count(), twin.header().topology_hash);
+        return Err(JobError::other_topology(name, rig.mesh(), "the twin's", want));
+    }
+    match has_bones_of(twin, rig.as_ref()) {
+        true => Ok(rig),
+        false => Err(JobError::unusable(name, "has other bones than the twin")),
+    }
+}
+
+fn has_bones_of(twin: &Twin, rig: &dyn Rig) -> bool {
     let bones = &twin.header().inputs.bones;
-    let same_bones = |rig: &dyn Rig| {
-        let wanted = bones.iter().map(|bone| bone.name.as_str());
-        rig.skeleton().is_some_and(|own| own.bones().iter().map(|bone| bone.name.as_str()).eq(wanted))
-    };
-    live_rig(twin, path, None).filter(|rig| bones.is_empty() || same_bones(rig.as_ref()))
+    let wanted = bones.iter().map(|bone| bone.name.as_str());
+    let same = |own: &Skeleton| own.bones().iter().map(|bone| bone.name.as_str()).eq(wanted);
+    bones.is_empty() || rig.skeleton().is_some_and(same)
 }
 
 /// Whether a twin pays, in one sentence: the original's time beside the twin's, one pose on one thread.
@@ -292,8 +312,9 @@ mod tests {
             let folder = tempfile::tempdir().expect("a scratch folder");
             let path = folder.path().join("golden.twin");
             std::fs::write(&path, file).expect("writable");
-            let timed =
-                |rounds: usize| bench_twin(&BenchConfig { twin: path.clone(), rounds }, &crate::Silent);
+            let timed = |rounds: usize| {
+                bench_twin(&BenchConfig { twin: path.clone(), rounds, rig: None }, &crate::Silent)
+            };
             let report = timed(1).expect("it is timed");
             assert_eq!((report.method.as_str(), report.rig_ms), (kind, None));
             assert!(

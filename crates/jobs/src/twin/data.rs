@@ -180,8 +180,9 @@ pub fn open_twin(path: &Path) -> Result<Twin, JobError> {
 pub(crate) fn live_rig(twin: &Twin, path: &Path, named: Option<&str>) -> Option<Box<dyn Rig>> {
     let own = &twin.header().rig;
     let beside = path.parent().map(|folder| folder.join(own).to_string_lossy().into_owned());
-    let places = [named.map(str::to_owned), Some(own.clone()), beside];
-    let open = |place: String| rigs::open(&place, &crate::Silent).ok().map(|open| open.rig);
+    let named = named.and_then(|name| rigs::open(name, &crate::Silent).ok());
+    let places = [Some(own.clone()), beside].into_iter().flatten();
+    let recorded = places.filter_map(|place| rigs::open_recorded(&place, &crate::Silent).ok());
     let own = twin.header().topology_hash;
-    places.into_iter().flatten().find_map(|place| open(place).filter(|rig| rig.mesh().topology_hash() == own))
+    named.into_iter().chain(recorded).map(|open| open.rig).find(|rig| rig.mesh().topology_hash() == own)
 }
