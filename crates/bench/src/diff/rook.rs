@@ -4,7 +4,7 @@
 use super::{Workshop, all_methods, bodies};
 use crate::console::{Console, print};
 use anyhow::{Context as _, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use understudy_core::{Affine3A, Clip, ControlSpecs, Controls, Mesh, Random, Skeleton, SkinWeights, Vec3};
 use understudy_jobs::sample::{Method, SampleConfig, record};
 use understudy_jobs::twin::Learning;
@@ -101,7 +101,7 @@ pub fn rook(workshop: &Workshop) -> Result<()> {
 }
 
 /// All twins on the same tests: errors, and jumps of the error across the groups of the body twin in the paper's recipe.
-fn against_bodies(workshop: &Workshop, name: &str, train: &PathBuf, test: Vec<PathBuf>) -> Result<String> {
+fn against_bodies(workshop: &Workshop, name: &str, train: &Path, test: Vec<PathBuf>) -> Result<String> {
     let mut against = Vec::new();
     for (body, learning) in bodies() {
         against.push((body.to_owned(), workshop.learn(&format!("{name}-{body}"), train, learning)?));

@@ -248,7 +248,7 @@ impl Rig for ExternalRig {
         })
     }
 
-    /// All at once; where that fails, one by one, each as often as [`ATTEMPTS`] says.
+    /// All at once; where that fails, one by one, each as often as `ATTEMPTS` says.
     fn evaluate_batch(
         &self,
         controls: &[Controls],
