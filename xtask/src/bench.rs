@@ -59,7 +59,7 @@ fn body(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Skin twins of Mira and of ict (where its data is present): learned from 8,000 poses in minutes, weighed on clips that
+/// Skin twins of Mira and of ict (where its data is present): learned from 4,000 poses in minutes, weighed on clips that
 /// they have not seen, and raced against onnxruntime and PyTorch. Words go to the table.
 fn skin(words: &[&str]) -> Result<()> {
     const RIGS: [&str; 3] = ["mira", "ict", "aura"];
@@ -70,7 +70,7 @@ fn skin(words: &[&str]) -> Result<()> {
     for rig in rigs {
         races(&[&["skin", rig], &more[..]].concat())?;
         if more.is_empty() && rig != "aura" {
-            races(&["race", &format!("target/bench/skin-{rig}-8000/skin.twin")])?;
+            races(&["race", &format!("target/bench/skin-{rig}-4000/skin.twin")])?;
         }
     }
     Ok(())

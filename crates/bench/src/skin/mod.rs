@@ -32,7 +32,7 @@ pub struct SkinArguments {
     #[arg(default_values_t = ["mira".to_owned(), "ict".to_owned(), "aura".to_owned()])]
     rigs: Vec<String>,
     /// Poses to learn from.
-    #[arg(long, value_name = "N", default_value_t = 8000)]
+    #[arg(long, value_name = "N", default_value_t = 4000)]
     poses: u64,
     /// Folder of datasets and twins.
     #[arg(long, value_name = "DIR", default_value = "target/bench")]

@@ -56,6 +56,9 @@ pub struct TrainSettings {
     pub sparsity: f32,
     /// Share of the rows that are held back to watch for over-fitting.
     pub validation: f32,
+    /// Judge epochs by the mean distance of held-back rows in place of its root mean square, which one row far from all
+    /// others decides.
+    pub judge_by_mean: bool,
     /// Stop after that many epochs without a better validation error.
     pub patience: usize,
     /// Same seed, same network.
@@ -73,6 +76,7 @@ impl Default for TrainSettings {
             decay: 0.1,
             sparsity: 0.0,
             validation: 0.05,
+            judge_by_mean: false,
             patience: 40,
             seed: 1,
         }
@@ -86,7 +90,7 @@ pub struct TrainReport {
     pub epochs: usize,
     /// Steps taken.
     pub steps: usize,
-    /// Root of the mean squared distance of a validation row, in the targets' unit, at the best epoch.
+    /// Root of the mean squared distance of a validation row, or its mean, in the targets' unit, at the best epoch.
     pub validation: f64,
     /// Why it ended.
     pub stop: Stop,
@@ -183,14 +187,19 @@ pub fn train(
             steps += 1;
         }
         epochs = epoch + 1;
-        let mut squares = 0.0;
+        let mut sum = 0.0;
         for rows in validation_rows.chunks(batch) {
             gather(inputs, width, rows, &mut x);
             gather(targets, height, rows, &mut y);
             let outputs = pass.forward(net, &x, rows.len());
-            squares += outputs.iter().zip(&y).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>();
+            for (output, target) in outputs.chunks_exact(height).zip(y.chunks_exact(height)) {
+                let square =
+                    output.iter().zip(target).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>();
+                sum += if settings.judge_by_mean { square.sqrt() } else { square };
+            }
         }
-        let validation = (squares / validation_rows.len() as f64).sqrt();
+        let mean = sum / validation_rows.len() as f64;
+        let validation = if settings.judge_by_mean { mean } else { mean.sqrt() };
         if validation < best.0 {
             best.0 = validation;
             best.1 = epoch;

@@ -228,6 +228,7 @@ impl DiffSettings {
             schedule: self.schedule,
             decay: 0.0,
             sparsity: 0.0,
+            judge_by_mean: false,
             validation: self.validation,
             patience: usize::MAX,
             seed: self.seed.wrapping_mul(1_000_003).wrapping_add(anchor as u64),

@@ -36,10 +36,10 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// What the best bones leave of some poses, root mean square per vertex, cm.
+    /// What the best bones leave of some poses, root mean square over vertices, mean over poses, cm.
     pub fn left_cm(&self, poses: &[u32]) -> f64 {
-        let sum: f64 = poses.iter().map(|pose| self.left[*pose as usize]).sum();
-        (sum / poses.len().max(1) as f64).sqrt()
+        let sum: f64 = poses.iter().map(|pose| self.left[*pose as usize].sqrt()).sum();
+        sum / poses.len().max(1) as f64
     }
 }
 

@@ -81,6 +81,8 @@ pub struct SkinSettings {
     pub poses: usize,
     /// Rounds with rigid bones, then with affine ones, at most.
     pub rounds: [usize; 2],
+    /// They end when a round lowers the error by less than this share.
+    pub tolerance: f64,
     /// Whether the motion of the whole may be taken out.
     pub frame: bool,
     /// Training of the network.
@@ -96,13 +98,15 @@ impl Default for SkinSettings {
             widths: vec![256, 128],
             poses: 120,
             rounds: [10, 30],
+            tolerance: 1e-3,
             frame: true,
             train: TrainSettings {
-                epochs: 80,
+                epochs: 40,
                 batch: 64,
                 decay: 0.0,
                 sparsity: 2.5e-4,
-                patience: 80,
+                judge_by_mean: true,
+                patience: usize::MAX,
                 ..TrainSettings::default()
             },
         }
@@ -168,7 +172,8 @@ pub enum SkinProgress {
         done: usize,
         /// Of so many.
         total: usize,
-        /// What the network adds to the skin's own error on held-back poses, root mean square per vertex, mm.
+        /// What the network adds to the skin's own error on held-back poses, root mean square over vertices, mean over poses,
+        /// mm.
         rmse_mm: f64,
     },
 }
@@ -186,7 +191,8 @@ pub struct SkinReport {
     pub idle_controls: usize,
     /// Mean motion of a vertex, before and after the motion of the whole is taken out, mm; none where it is not.
     pub whole_mm: Option<[f64; 2]>,
-    /// What the best bones leave of held-back poses, root mean square per vertex, mm: no network does better.
+    /// What the best bones leave of held-back poses, root mean square over vertices, mean over poses, mm: no network does
+    /// better.
     pub skin_rmse_mm: f64,
     /// What the network adds to that, mm.
     pub network_rmse_mm: f64,
@@ -341,7 +347,7 @@ fn skin(
         bones: settings.bones.min(rest.len()),
         influences: settings.influences,
         iterations: rigid,
-        tolerance: 1e-3,
+        tolerance: settings.tolerance,
     };
     let (stopped, total) = (Cell::new(false), rigid + affine);
     let hear = |progress: DecompositionProgress| {

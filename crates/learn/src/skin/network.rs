@@ -21,7 +21,7 @@ pub(super) struct Trained {
     pub hidden: Vec<DenseParts>,
     /// Reads inputs, then the last hidden layer.
     pub output: DenseParts,
-    /// On held-back poses, cm.
+    /// On held-back poses, root mean square over vertices, mean over poses, cm.
     pub rmse_cm: f64,
     pub linear_rmse_cm: f64,
     pub epochs: usize,
@@ -47,16 +47,12 @@ pub(super) fn train_network(
     for (x, y) in x.chunks_exact(width).zip(left.chunks_exact_mut(height)) {
         subtract(&linear, x, y);
     }
-    let square = |rows: &mut dyn Iterator<Item = usize>| {
-        let (mut sum, mut rows_seen) = (0.0, 0usize);
-        for row in rows {
-            sum += left[row * height..(row + 1) * height].iter().map(|y| f64::from(*y).powi(2)).sum::<f64>();
-            rows_seen += 1;
-        }
-        (sum / rows_seen.max(1) as f64).sqrt()
+    let power = |row: usize| {
+        left[row * height..(row + 1) * height].iter().map(|y| f64::from(*y).powi(2)).sum::<f64>()
     };
-    let linear_rmse_cm = square(&mut held.iter().map(|row| *row as usize));
-    let whole = square(&mut (0..count));
+    let linear_rmse_cm =
+        held.iter().map(|row| power(*row as usize).sqrt()).sum::<f64>() / held.len().max(1) as f64;
+    let whole = ((0..count).map(power).sum::<f64>() / count.max(1) as f64).sqrt();
     let done = |epochs| Trained {
         hidden: Vec::new(),
         output: linear.clone(),

@@ -38,7 +38,7 @@ impl SkinDetails {
         vec![
             format!("{bones} bones, at most {influences} per vertex{components}, moved by {inputs} controls"),
             format!(
-                "root mean square on held-back poses: the best bones leave {:.4} mm, the network adds {:.4} mm, linear \
+                "held-back poses, root mean square over vertices, mean over poses: the best bones leave {:.4} mm, the network adds {:.4} mm, linear \
                  regression would add {:.4} mm",
                 self.skin.skin_rmse_mm, self.skin.network_rmse_mm, self.skin.linear_rmse_mm
             ),
