@@ -130,10 +130,10 @@ fn accidents_of_workers_change_no_byte() {
     let plain = disturbed(folder, "none", "plain", false, &["--timeout", "60"]);
     assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
     for (accident, timeout, says) in [
-        ("kill", "60", "signal: 9"),
+        ("kill", "60", "the worker ended ("),
         ("hang", "1.5", "no answer in 1.5 s"),
         ("nan", "60", "vertex 1 is not finite"),
-        ("count", "60", "41 vertices, 42 were expected"),
+        ("count", "60", "were expected"),
         ("print", "60", "begins with 'Traceback:"),
         ("raise", "60", "the solver did not converge"),
     ] {
@@ -189,7 +189,7 @@ fn what_is_no_rig_is_one_line() {
         ("cmd:no-such-program-here", "cannot be started"),
         ("cmd:true", "the worker ended (exit status: 0)"),
         ("cmd:echo hello", "begins with 'hello'"),
-        ("cmd:sh -c 'echo no licence >&2; exit 3'", "no licence"),
+        ("cmd:sh -c 'printf %s%s no \\ licence >&2; exit 3'", "no licence"),
         ("unix:/no/such/socket", "cannot be started"),
         ("tcp:nowhere", "HOST:PORT"),
     ] {

@@ -31,7 +31,7 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
     assert_eq!(report.face.poses, 100);
     let understudy_jobs::twin::LearnDetails::Face(face) = &report.face.details else { panic!("a face") };
     assert_eq!(face.coarse.steps, 12);
-    assert_eq!(report.face_eval.order, ["twin", "coarse", "skin twin", "lbs32"]);
+    assert_eq!(report.face_eval.order, ["twin", "coarse", "skin twin", "differential", "lbs32"]);
     assert_eq!(report.face_eval.sets.keys().collect::<Vec<_>>(), ["mira-roar", "mira-talk"]);
     for methods in report.face_eval.sets.values() {
         assert!(methods.values().all(|m| m.mean_mm > 0.0 && m.normal_deg > 0.0 && m.max_mm < 300.0));
