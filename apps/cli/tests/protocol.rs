@@ -189,7 +189,7 @@ fn what_is_no_rig_is_one_line() {
         ("cmd:no-such-program-here", "cannot be started"),
         ("cmd:true", "the worker ended (exit status: 0)"),
         ("cmd:echo hello", "begins with 'hello'"),
-        ("cmd:sh -c 'printf %s%s no \\ licence >&2; exit 3'", "no licence"),
+        ("cmd:sh -c 'echo $((6 * 7)) >&2; exit 3'", "its last words: 42"),
         ("unix:/no/such/socket", "cannot be started"),
         ("tcp:nowhere", "HOST:PORT"),
     ] {
