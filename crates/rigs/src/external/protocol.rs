@@ -154,9 +154,20 @@ impl Frame {
     /// Reads one frame. Memory is taken as bytes arrive, never for what a length claims.
     pub fn read(reader: &mut impl Read) -> Result<Self, ProtocolError> {
         let mut head = Vec::with_capacity(HEAD);
-        reader.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        if !head.is_empty() && !head.starts_with(&MAGIC[..head.len().min(MAGIC.len())]) {
-            return Err(ProtocolError::NotAFrame { text: printable(&head) });
+        // What came so far is looked at as it comes: a program that prints a few words and waits is found at once.
+        while head.len() < HEAD {
+            let mut bytes = [0; HEAD];
+            let count = match reader.read(&mut bytes[..HEAD - head.len()]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            head.extend_from_slice(&bytes[..count]);
+            if !head.starts_with(&MAGIC[..head.len().min(MAGIC.len())]) {
+                return Err(ProtocolError::NotAFrame { text: printable(&head) });
+            }
+            if count == 0 {
+                break;
+            }
         }
         let Ok::<[u8; HEAD], _>(head) = head[..].try_into() else {
             return Err(ProtocolError::Ended { got: head.len(), want: HEAD });
@@ -293,6 +304,9 @@ mod tests {
         }
         let printed = Frame::read(&mut &b"Blender 5.0 says hello\n"[..]).expect_err("no frame");
         assert!(printed.to_string().contains("'Blender 5.0"), "{printed}");
+        // A few words without an end are enough.
+        let waits = &mut Read::chain(&b"hi"[..], io::repeat(0).take(0));
+        assert!(matches!(Frame::read(waits), Err(ProtocolError::NotAFrame { .. })));
         let mut long = bytes.clone();
         long[8..12].fill(0xff);
         assert!(matches!(Frame::read(&mut &long[..]), Err(ProtocolError::TooLong { .. })));

@@ -2,7 +2,7 @@
 //! of its own, so that whoever waits for an answer can stop waiting; a worker that is late is ended.
 
 use super::address::Address;
-use super::protocol::{Frame, ProtocolError};
+use super::protocol::{Frame, ProtocolError, Tag};
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -192,7 +192,11 @@ fn talk(
 ) {
     while let Ok(request) = requests.recv() {
         let written = writer.write_all(&request).and_then(|()| writer.flush());
-        let answer = written.map_err(ProtocolError::from).and_then(|()| Frame::read(&mut reader));
+        // A program that left before it read the request may still have said why.
+        let answer = match (Frame::read(&mut reader), written) {
+            (Ok(frame), Err(error)) if frame.tag != Tag::Failed => Err(error.into()),
+            (answer, _) => answer,
+        };
         let failed = answer.is_err();
         if answers.send(answer).is_err() || failed {
             return;
