@@ -101,10 +101,11 @@ impl Default for SkinSettings {
             tolerance: 1e-3,
             frame: true,
             train: TrainSettings {
-                epochs: 40,
+                epochs: 120,
                 batch: 64,
-                decay: 0.0,
-                sparsity: 2.5e-4,
+                decay: 0.1,
+                // Ten times as much leaves nothing of the first layer, and so regression alone.
+                sparsity: 2.5e-5,
                 judge_by_mean: true,
                 patience: usize::MAX,
                 ..TrainSettings::default()
