@@ -44,6 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("understudy", &["understudy-core", "understudy-jobs"]),
+    ("understudy-wasm", &["understudy-core", "understudy-runtime"]),
     ("xtask", &[]),
 ];
 

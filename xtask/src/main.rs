@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask check | test | cross | miri | demo | bench`. Each runs the same way on a
+//! The project's own tasks: `cargo xtask check | test | web | cross | miri | demo | bench`. Each runs the same way on a
 //! developer's machine and in CI. Start at `main`; the checks live in files of their own.
 
 // A task runner talks to a terminal.
@@ -12,6 +12,7 @@ mod layers;
 mod markdown;
 mod memory;
 mod shell;
+mod web;
 
 use anyhow::{Result, bail};
 use shell::{cargo, ensure_node};
@@ -20,8 +21,10 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace (installs Node.js for the glTF validator where it is missing); `--all`: also
-          those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
+  test    every test of the workspace, and of the package for browsers (installs Node.js where it is missing); `--all`:
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
+  web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
+          apps/wasm/js/dist; installs what is missing
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
@@ -41,6 +44,10 @@ fn main() -> Result<()> {
             let all = rest.contains(&"--all");
             let rest: Vec<&str> = rest.into_iter().filter(|word| *word != "--all").collect();
             cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
+            if rest.is_empty() {
+                web::build()?;
+                web::test()?;
+            }
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
@@ -57,6 +64,7 @@ fn main() -> Result<()> {
                 false => Ok(()),
             }
         }
+        Some("web") => web::build(),
         Some("cross") => cross::run_all(&rest),
         Some("miri") => memory::run(&rest),
         Some("demo") => {

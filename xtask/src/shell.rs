@@ -12,6 +12,11 @@ pub fn root() -> PathBuf {
     PathBuf::from(own).join("..")
 }
 
+/// Where cargo builds.
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// Runs a command in the root of the repository.
 pub fn run(command: &mut Command) -> Result<()> {
     let words: Vec<String> = std::iter::once(command.get_program())

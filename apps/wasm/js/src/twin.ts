@@ -1,0 +1,300 @@
+// A loaded twin. Poses go in and vertices come out through arrays in the module's memory, which this class copies from
+// and to; `Twin.vertices` reads them in place.
+
+import { TwinError, TwinModule, type ModuleSource } from "./module.js";
+
+/** How a twin was learned. */
+export type Method = "body" | "face" | "diff" | "skin" | (string & {});
+
+/** A control of the rig. */
+export interface ControlSpec {
+  readonly name: string;
+  readonly low: number;
+  readonly high: number;
+  readonly default: number;
+  readonly [more: string]: unknown;
+}
+
+/** A bone as the twin knows it. */
+export interface BoneHeader {
+  readonly name: string;
+  /** `null` for a root. */
+  readonly parent: number | null;
+}
+
+/** Distances between vertices over some poses, mm. */
+export interface Distances {
+  readonly mean: number;
+  readonly max: number;
+}
+
+/** How the twin was trained and how well; more in the method's own terms. */
+export interface Training {
+  readonly poses: number;
+  readonly half_error_mm: Distances | null;
+  readonly [more: string]: unknown;
+}
+
+/** What the twin says about itself. */
+export interface Header {
+  readonly rig: string;
+  /** 64 bits, as decimal text. */
+  readonly topology_hash: string;
+  readonly units: string;
+  readonly inputs: { readonly bones: readonly BoneHeader[]; readonly controls: readonly ControlSpec[] };
+  readonly training: Training;
+}
+
+/** The header and what the run time knows beside it. */
+export interface Description {
+  readonly method: Method;
+  readonly vertices: number;
+  readonly faces: number;
+  readonly networkBytes: number;
+  readonly multiplyAdds: number;
+  readonly header: Header;
+}
+
+/** Values of all controls in the order of the header, or some of them by name: the others are at their defaults. */
+export type ControlValues = ArrayLike<number> | Readonly<Record<string, number>>;
+
+/** A pose. With `bones` it is given by them, and `controls` are those that matter beside them (defaults where left out). */
+export interface Pose {
+  /** World transforms, cm: 16 numbers per bone by columns, as `Matrix4.elements` of three.js or a glTF matrix. */
+  readonly bones?: ArrayLike<number>;
+  readonly controls?: ControlValues;
+}
+
+/** Many poses, one after another in every array. */
+export interface Crowd {
+  readonly bones?: ArrayLike<number>;
+  readonly controls?: ArrayLike<number>;
+}
+
+export interface LoadOptions {
+  /** A module that other twins have too, or where to get one; without it the one that comes with this package. */
+  readonly module?: TwinModule | ModuleSource | Promise<ModuleSource>;
+}
+
+const enum Which {
+  Controls = 0,
+  Bones = 1,
+  Vertices = 2,
+  Normals = 3,
+  ByVertices = 4,
+  ByControls = 5,
+  Faces = 6,
+  RestBones = 7,
+}
+
+// Twins that nobody holds any more free their memory.
+const forgotten =
+  typeof FinalizationRegistry === "function"
+    ? new FinalizationRegistry<{ module: TwinModule; handle: number }>(({ module, handle }) => release(module, handle))
+    : undefined;
+
+function release(module: TwinModule, handle: number): void {
+  try {
+    module.call((exports) => exports.understudy_free(handle));
+  } catch {
+    // A module that stopped frees everything at once.
+  }
+}
+
+/** Plays a twin: controls or bones in, vertices out. */
+export class Twin {
+  /** What it says about itself. */
+  readonly description: Description;
+  /** The module that plays it. */
+  readonly module: TwinModule;
+  #handle: number;
+  #defaults: Float32Array;
+  #places: ReadonlyMap<string, number>;
+
+  private constructor(module: TwinModule, handle: number) {
+    this.module = module;
+    this.#handle = handle;
+    module.call((exports) => exports.understudy_describe(handle));
+    this.description = JSON.parse(module.text()) as Description;
+    const { controls } = this.header.inputs;
+    this.#defaults = Float32Array.from(controls, (control) => control.default);
+    this.#places = new Map(controls.map((control, place) => [control.name, place]));
+    forgotten?.register(this, { module, handle }, this);
+  }
+
+  /** Reads the bytes of a `.twin` file and checks everything about them. */
+  static async load(bytes: BufferSource, options: LoadOptions = {}): Promise<Twin> {
+    const { module: given } = options;
+    const module =
+      given instanceof TwinModule ? given : await (given === undefined ? TwinModule.standard() : TwinModule.create(given));
+    const file = ArrayBuffer.isView(bytes)
+      ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      : new Uint8Array(bytes);
+    const address = module.call((exports) => exports.understudy_incoming(file.length));
+    new Uint8Array(module.memory.buffer, address, file.length).set(file);
+    return new Twin(module, module.call((exports) => exports.understudy_load()));
+  }
+
+  /** Its kind. */
+  get method(): Method {
+    return this.description.method;
+  }
+
+  /** The rig that it was learned from, what a pose consists of, and how it was trained. */
+  get header(): Header {
+    return this.description.header;
+  }
+
+  get vertexCount(): number {
+    return this.description.vertices;
+  }
+
+  /** Corners of its faces, four each; the last of a triangle is 2³² − 1. Empty where the file has none. */
+  get faces(): Uint32Array {
+    const { buffer, address, length } = this.#array(Which.Faces, 1);
+    return new Uint32Array(buffer, address, length).slice();
+  }
+
+  /** Its faces as triangles, three corners each: what graphics cards draw. */
+  get triangles(): Uint32Array {
+    const faces = this.faces;
+    const out: number[] = [];
+    for (let first = 0; first < faces.length; first += 4) {
+      const [a, b, c, d] = faces.subarray(first, first + 4) as unknown as [number, number, number, number];
+      out.push(a, b, c);
+      if (d !== 0xffff_ffff) out.push(a, c, d);
+    }
+    return Uint32Array.from(out);
+  }
+
+  /** World transforms of its bones at rest, cm, 16 numbers each by columns; empty for a twin of controls alone. */
+  get restBones(): Float32Array {
+    return this.#view(Which.RestBones, 1).slice();
+  }
+
+  /** The controls' default values. */
+  get defaults(): Float32Array {
+    return this.#defaults.slice();
+  }
+
+  /**
+   * Moves the vertices for one pose, cm: x, y and z of each. They go to `out`, or, without it, into the array that
+   * {@link vertices} gives.
+   */
+  pose(pose: Pose, out?: Float32Array): Float32Array {
+    const by = this.#write(pose);
+    this.module.call((exports) => exports.understudy_pose(this.#handle, by, 1));
+    return this.#give(Which.Vertices, 1, out);
+  }
+
+  /** Moves the vertices for many poses at once: per pose it is faster than one by one. */
+  crowd(poses: Crowd, out?: Float32Array): Float32Array {
+    const { bones, controls } = this.header.inputs;
+    const by = poses.bones !== undefined ? 1 : 0;
+    const [given, size] = by === 1 ? [poses.bones, 16 * bones.length] : [poses.controls, controls.length];
+    const count = given === undefined || size === 0 ? 0 : Math.floor(given.length / size);
+    if (given === undefined || count * size !== given.length || count === 0) {
+      throw new TwinError(`poses: ${given?.length ?? 0} numbers, a multiple of ${size} expected`);
+    }
+    if (by === 1) this.#copy(Which.Bones, poses.bones ?? [], count, "bones of the crowd");
+    if (poses.controls !== undefined) {
+      this.#copy(Which.Controls, poses.controls, count, "controls of the crowd");
+    } else {
+      const view = this.#view(Which.Controls, count);
+      for (let pose = 0; pose < count; pose++) view.set(this.#defaults, pose * this.#defaults.length);
+    }
+    if (count === 1) this.module.call((exports) => exports.understudy_pose(this.#handle, by, 1));
+    else this.module.call((exports) => exports.understudy_pose(this.#handle, by, count));
+    return this.#give(Which.Vertices, count, out);
+  }
+
+  /** Unit normals of the pose that was played last (the first of a crowd); zero at a vertex without faces. */
+  normals(out?: Float32Array): Float32Array {
+    this.module.call((exports) => exports.understudy_normals(this.#live()));
+    return this.#give(Which.Normals, 1, out);
+  }
+
+  /**
+   * The derivative of a loss by the controls, `∂L/∂p = (∂V/∂p)ᵀ ∂L/∂V`, from its derivative by the vertices of that
+   * pose. Bodies have none, and say so.
+   */
+  gradient(pose: Pose, byVertices: ArrayLike<number>, out?: Float32Array): Float32Array {
+    const by = this.#write(pose);
+    this.#copy(Which.ByVertices, byVertices, 1, "derivatives by vertices");
+    this.module.call((exports) => exports.understudy_gradient(this.#handle, by));
+    return this.#give(Which.ByControls, 1, out);
+  }
+
+  /**
+   * The vertices of the pose that was played last, where the module has them: not a copy. The array ends when the module's
+   * memory grows, so ask for it anew after loading another twin.
+   */
+  get vertices(): Float32Array {
+    return this.#view(Which.Vertices, 1);
+  }
+
+  /** Lets go of its memory; the twin is not usable afterwards. Without it memory is freed when nobody holds the twin. */
+  free(): void {
+    if (this.#handle === 0) return;
+    forgotten?.unregister(this);
+    release(this.module, this.#handle);
+    this.#handle = 0;
+  }
+
+  #live(): number {
+    if (this.#handle === 0) throw new TwinError("this twin was freed");
+    return this.#handle;
+  }
+
+  /** Writes a pose to the module's arrays and tells what it is given by. */
+  #write({ bones, controls }: Pose): 0 | 1 {
+    if (bones === undefined && controls === undefined) throw new TwinError("a pose has bones, controls or both");
+    if (bones !== undefined) this.#copy(Which.Bones, bones, 1, "bones of the pose");
+    if (controls === undefined || !isArray(controls)) {
+      const view = this.#view(Which.Controls, 1);
+      view.set(this.#defaults);
+      for (const [name, value] of Object.entries(controls ?? {})) {
+        const place = this.#places.get(name);
+        if (place === undefined) throw new TwinError(`there is no control '${name}'`);
+        view[place] = value;
+      }
+    } else {
+      this.#copy(Which.Controls, controls, 1, "controls of the pose");
+    }
+    return bones !== undefined ? 1 : 0;
+  }
+
+  #copy(which: Which, numbers: ArrayLike<number>, poses: number, what: string): void {
+    const view = this.#view(which, poses);
+    if (numbers.length !== view.length) {
+      throw new TwinError(`${what}: ${numbers.length} numbers, ${view.length} expected`);
+    }
+    view.set(numbers);
+  }
+
+  #give(which: Which, poses: number, out: Float32Array | undefined): Float32Array {
+    const view = this.#view(which, poses);
+    if (out === undefined) return view;
+    if (out.length !== view.length) {
+      throw new TwinError(`the array for the result: ${out.length} numbers, ${view.length} expected`);
+    }
+    out.set(view);
+    return out;
+  }
+
+  #view(which: Which, poses: number): Float32Array {
+    const { buffer, address, length } = this.#array(which, poses);
+    return new Float32Array(buffer, address, length);
+  }
+
+  #array(which: Which, poses: number): { buffer: ArrayBuffer; address: number; length: number } {
+    const handle = this.#live();
+    const size = this.module.call((exports) => exports.understudy_buffer_size(handle, which)) - 1;
+    const address = this.module.call((exports) => exports.understudy_buffer(handle, which, poses));
+    return { buffer: this.module.memory.buffer as ArrayBuffer, address, length: size * poses };
+  }
+}
+
+function isArray(values: ControlValues): values is ArrayLike<number> {
+  return typeof (values as ArrayLike<number>).length === "number";
+}

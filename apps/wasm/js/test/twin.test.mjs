@@ -1,0 +1,144 @@
+// The package in Node.js, on what `cargo xtask web` built: both modules against vertices that the run time gave natively
+// (`crates/runtime/tests/golden`), and everything that a caller can do wrong.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { describe, test } from "node:test";
+import { hasRelaxedSimd, hasSimd, Twin, TwinError, TwinModule } from "../dist/index.js";
+
+const golden = new URL("../../../../crates/runtime/tests/golden/", import.meta.url);
+const corpus = new URL("../../../../fuzz/corpus/twin/", import.meta.url);
+const read = async (name, folder = golden) => new Uint8Array(await readFile(new URL(name, folder)));
+const json = async (name) => JSON.parse(await readFile(new URL(name, golden), "utf8"));
+
+/** Four columns of three numbers, as the golden files have bones, to 4×4. */
+const matrices = (bones) => bones.flatMap((b) => [0, 3, 6, 9].flatMap((c) => [...b.slice(c, c + 3), c === 9 ? 1 : 0]));
+
+function close(got, want, tolerance = 1e-3) {
+  assert.equal(got.length, want.length);
+  got.forEach((number, index) => assert.ok(Math.abs(number - want[index]) < tolerance, `${index}: ${number}, ${want[index]}`));
+}
+
+test("this engine has SIMD, and the feature test does not say yes to everything", () => {
+  assert.equal(hasSimd(), true);
+  assert.equal(WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5])), false);
+});
+
+const names = ["understudy.wasm", ...(hasRelaxedSimd() ? ["understudy-relaxed.wasm"] : [])];
+for (const name of names) {
+  describe(name, async () => {
+    const module = await TwinModule.create(new URL(`../dist/${name}`, import.meta.url));
+
+    test("was built with the right instructions", () => {
+      assert.equal(module.lanes, name.includes("relaxed") ? "SIMD128, relaxed" : "SIMD128");
+      assert.equal(module.format, 4);
+    });
+
+    test("a body gives the vertices that it gives natively", async () => {
+      const twin = await Twin.load(await read("body-v3.twin"), { module });
+      const pose = await json("body-v3.json");
+      const bones = matrices(pose.bones);
+      const out = new Float32Array(3 * twin.vertexCount);
+      assert.equal(twin.pose({ bones, controls: pose.controls }, out), out);
+      close(out, pose.vertices.flat());
+      close(twin.vertices, out, 1e-9);
+      // Twice the same pose, as a crowd.
+      const both = twin.crowd({ bones: [...bones, ...bones], controls: [...pose.controls, ...pose.controls] });
+      close(both, [...pose.vertices.flat(), ...pose.vertices.flat()]);
+      assert.equal(twin.restBones.length, 16 * twin.header.inputs.bones.length);
+      assert.equal(twin.restBones[15], 1);
+      assert.throws(() => twin.gradient({ bones }, out), TwinError);
+      twin.free();
+    });
+
+    test("a face gives the vertices and normals that it gives natively, and a gradient", async () => {
+      const twin = await Twin.load(await read("face-v3.twin"), { module });
+      const pose = await json("face-v3.json");
+      const { controls } = twin.header.inputs;
+      const out = new Float32Array(3 * twin.vertexCount);
+      twin.pose({ controls: pose.controls }, out);
+      close(out, pose.vertices.flat());
+      close(twin.normals(), pose.normals.flat());
+      // By name, and the others at rest.
+      const named = twin.pose({ controls: { [controls[1].name]: 0.25 } }).slice();
+      const values = twin.defaults;
+      values[1] = 0.25;
+      close(twin.pose({ controls: values }), named, 1e-9);
+      // The derivative of the sum of all places, against differences.
+      const sum = (values) => twin.pose({ controls: values }).reduce((sum, number) => sum + number, 0);
+      const slopes = twin.gradient({ controls: pose.controls }, new Float32Array(out.length).fill(1)).slice();
+      const step = 1e-3;
+      for (const place of [0, controls.length - 1]) {
+        const moved = [-step, step].map((by) => sum(Float32Array.from(pose.controls, (v, p) => (p === place ? v + by : v))));
+        const difference = (moved[1] - moved[0]) / (2 * step);
+        assert.ok(Math.abs(difference - slopes[place]) < 0.02 * (1 + Math.abs(difference)), `${difference} ${slopes[place]}`);
+      }
+      twin.free();
+    });
+
+    test("what is wrong is an exception with the run time's words, and the twin plays on", async () => {
+      const twin = await Twin.load(await read("face-v3.twin"), { module });
+      const wrong = (work, message) => assert.throws(work, (error) => error instanceof TwinError && message.test(error.message));
+      wrong(() => twin.pose({}), /bones, controls or both/);
+      wrong(() => twin.pose({ controls: [1, 2] }), /controls of the pose: 2 numbers, 7 expected/);
+      wrong(() => twin.pose({ controls: { nobody: 1 } }), /no control 'nobody'/);
+      wrong(() => twin.pose({ controls: Array(7).fill(NaN) }), /controls of the pose: entry 0 is not finite/);
+      wrong(() => twin.pose({ bones: [] }), /posed by controls, not by bones/);
+      wrong(() => twin.pose({ controls: {} }, new Float32Array(3)), /array for the result: 3 numbers/);
+      wrong(() => twin.crowd({ controls: Array(8).fill(0) }), /a multiple of 7/);
+      twin.pose({ controls: {} });
+      twin.free();
+      twin.free();
+      wrong(() => twin.pose({ controls: {} }), /was freed/);
+    });
+
+    test("damaged files are refused, and the module plays on", async () => {
+      const good = await read("face-v3.twin");
+      const refused = async (bytes, message) => {
+        await assert.rejects(Twin.load(bytes, { module }), (error) => error instanceof TwinError && message.test(error.message));
+      };
+      await refused(new Uint8Array(), /safetensors/);
+      for (let length = 1; length < good.length; length += 211) await refused(good.slice(0, length), /./);
+      for (let place = 0; place < good.length; place += 97) {
+        const damaged = good.slice();
+        damaged[place] ^= 1 << place % 8;
+        await refused(damaged, /./);
+      }
+      for (const name of ["bad-flipped.twin", "bad-version.twin", "bad-truncated.twin"]) await refused(await read(name, corpus), /./);
+      for (const name of ["good-body.twin", "good-face.twin", "good-diff.twin", "good-diff-controls.twin", "good-skin.twin"]) {
+        const twin = await Twin.load(await read(name, corpus), { module });
+        const places = twin.pose(twin.restBones.length > 0 ? { bones: twin.restBones } : { controls: {} });
+        assert.ok(places.every(Number.isFinite), name);
+        twin.free();
+      }
+      const again = await Twin.load(good, { module });
+      again.pose({ controls: {} });
+      again.free();
+    });
+
+    test("memory is used again after twins are freed", async () => {
+      const bytes = await read("face-v3.twin");
+      const rounds = async (count) => {
+        for (let round = 0; round < count; round++) {
+          const twin = await Twin.load(bytes, { module });
+          twin.pose({ controls: {} });
+          twin.free();
+        }
+        return module.memory.buffer.byteLength;
+      };
+      // An allocator leaves holes, but not more and more of them.
+      const before = await rounds(50);
+      const after = await rounds(500);
+      assert.ok(after - before < 20 * bytes.length, `${before}, then ${after} bytes`);
+    });
+  });
+}
+
+test("several twins share a module and do not disturb each other", async () => {
+  const [a, b] = await Promise.all([read("face-v3.twin").then((f) => Twin.load(f)), read("face-v3.twin").then((f) => Twin.load(f))]);
+  assert.equal(a.module, b.module);
+  const pose = await json("face-v3.json");
+  const first = a.pose({ controls: pose.controls });
+  b.pose({ controls: {} });
+  close(first, pose.vertices.flat());
+});

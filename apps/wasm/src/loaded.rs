@@ -1,0 +1,249 @@
+//! What stands behind a handle: a twin, its player, and the arrays through which poses and vertices go in and out.
+
+use understudy_core::Face;
+use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
+
+/// Numbers of a bone from outside: a 4×4 matrix by columns, as glTF and three.js have it. Its last row is not read.
+const MATRIX: usize = 16;
+
+/// The arrays of a twin, by the numbers that callers know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffer {
+    /// 0: values of controls, in; for bones, of those that matter beside them.
+    Controls,
+    /// 1: world transforms of bones by columns, 16 numbers each, in.
+    Bones,
+    /// 2: places of vertices, cm, out.
+    Vertices,
+    /// 3: unit normals, out.
+    Normals,
+    /// 4: derivatives of a loss by vertices, in.
+    ByVertices,
+    /// 5: derivatives of a loss by controls, out.
+    ByControls,
+    /// 6: four corners per face (u32), the last of a triangle 2³² − 1, out.
+    Faces,
+    /// 7: world transforms of the bones at rest, 16 numbers each, out.
+    RestBones,
+}
+
+impl Buffer {
+    pub fn of(number: usize) -> Result<Self, String> {
+        const ALL: [Buffer; 8] = [
+            Buffer::Controls,
+            Buffer::Bones,
+            Buffer::Vertices,
+            Buffer::Normals,
+            Buffer::ByVertices,
+            Buffer::ByControls,
+            Buffer::Faces,
+            Buffer::RestBones,
+        ];
+        ALL.get(number).copied().ok_or_else(|| format!("there is no array of number {number}"))
+    }
+}
+
+/// What a pose is given by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    Controls,
+    Bones,
+}
+
+impl By {
+    pub fn of(number: usize) -> Result<Self, String> {
+        match number {
+            0 => Ok(Self::Controls),
+            1 => Ok(Self::Bones),
+            _ => Err(format!("a pose is given by controls (0) or by bones (1), not by {number}")),
+        }
+    }
+}
+
+/// Makes an array at least so long; what is new in it is `zero`.
+pub fn grow<T: Clone>(array: &mut Vec<T>, length: usize, zero: T, what: &str) -> Result<(), String> {
+    if let Some(more) = length.checked_sub(array.len()) {
+        array.try_reserve_exact(more).map_err(|_| format!("there is no memory for {what}"))?;
+        array.resize(length, zero);
+    }
+    Ok(())
+}
+
+/// A twin that is played.
+pub struct Loaded {
+    twin: Twin,
+    player: Player,
+    controls: Vec<f32>,
+    matrices: Vec<[f32; MATRIX]>,
+    bones: Vec<Affine3A>,
+    vertices: Vec<Vec3>,
+    normals: Vec<Vec3>,
+    by_vertices: Vec<Vec3>,
+    by_controls: Vec<f32>,
+    faces: Vec<[u32; 4]>,
+    rest_bones: Vec<[f32; MATRIX]>,
+}
+
+fn affine(matrix: &[f32; MATRIX]) -> Affine3A {
+    let column = |first: usize| Vec3::new(matrix[first], matrix[first + 1], matrix[first + 2]);
+    Affine3A {
+        matrix3: understudy_core::Mat3A::from_cols(column(0).into(), column(4).into(), column(8).into()),
+        translation: column(12).into(),
+    }
+}
+
+fn matrix(affine: &Affine3A) -> [f32; MATRIX] {
+    let c = affine.to_cols_array();
+    [c[0], c[1], c[2], 0.0, c[3], c[4], c[5], 0.0, c[6], c[7], c[8], 0.0, c[9], c[10], c[11], 1.0]
+}
+
+impl Loaded {
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let twin = Twin::parse(bytes).map_err(|error| error.to_string())?;
+        let faces: Vec<[u32; 4]> = twin.faces().iter().map(Face::raw).collect();
+        let rest_bones: Vec<[f32; MATRIX]> = twin.rest_bones().iter().map(matrix).collect();
+        Ok(Self {
+            player: twin.player(1),
+            controls: Vec::new(),
+            matrices: Vec::new(),
+            bones: Vec::new(),
+            vertices: Vec::new(),
+            normals: Vec::new(),
+            by_vertices: Vec::new(),
+            by_controls: Vec::new(),
+            faces,
+            rest_bones,
+            twin,
+        })
+    }
+
+    pub fn describe(&self) -> Result<String, String> {
+        let twin = &self.twin;
+        let mut header = serde_json::to_value(twin.header()).map_err(|error| error.to_string())?;
+        // JavaScript's numbers have 53 bits.
+        header["topology_hash"] = twin.header().topology_hash.to_string().into();
+        let text = serde_json::json!({
+            "method": twin.method(),
+            "vertices": twin.vertex_count(),
+            "faces": twin.faces().len(),
+            "networkBytes": twin.network_bytes(),
+            "multiplyAdds": twin.multiply_adds(),
+            "header": header,
+        });
+        serde_json::to_string(&text).map_err(|error| error.to_string())
+    }
+
+    fn control_count(&self) -> usize {
+        self.twin.header().inputs.controls.len()
+    }
+
+    fn bone_count(&self) -> usize {
+        self.twin.header().inputs.bones.len()
+    }
+
+    /// Numbers of an array for one pose.
+    pub fn size(&self, buffer: Buffer) -> usize {
+        match buffer {
+            Buffer::Controls | Buffer::ByControls => self.control_count(),
+            Buffer::Bones => MATRIX * self.bone_count(),
+            Buffer::Vertices | Buffer::Normals | Buffer::ByVertices => 3 * self.twin.vertex_count(),
+            Buffer::Faces => 4 * self.faces.len(),
+            Buffer::RestBones => MATRIX * self.rest_bones.len(),
+        }
+    }
+
+    /// Where an array lies, at least as long as so many poses want it.
+    pub fn address(&mut self, buffer: Buffer, poses: usize) -> Result<usize, String> {
+        let (controls, bones, vertices) = (self.control_count(), self.bone_count(), self.twin.vertex_count());
+        let of = |count: usize| {
+            let count = poses.checked_mul(count).filter(|count| *count <= isize::MAX as usize / MATRIX / 4);
+            count.ok_or_else(|| format!("there is no memory for {poses} poses"))
+        };
+        Ok(match buffer {
+            Buffer::Controls => {
+                grow(&mut self.controls, of(controls)?, 0.0, "controls")?;
+                self.controls.as_ptr() as usize
+            }
+            Buffer::Bones => {
+                grow(&mut self.matrices, of(bones)?, [0.0; MATRIX], "bones")?;
+                grow(&mut self.bones, of(bones)?, Affine3A::IDENTITY, "bones")?;
+                self.matrices.as_ptr() as usize
+            }
+            Buffer::Vertices => {
+                grow(&mut self.vertices, of(vertices)?, Vec3::ZERO, "vertices")?;
+                self.vertices.as_ptr() as usize
+            }
+            Buffer::Normals => {
+                grow(&mut self.normals, vertices, Vec3::ZERO, "normals")?;
+                self.normals.as_ptr() as usize
+            }
+            Buffer::ByVertices => {
+                grow(&mut self.by_vertices, vertices, Vec3::ZERO, "derivatives")?;
+                self.by_vertices.as_ptr() as usize
+            }
+            Buffer::ByControls => {
+                grow(&mut self.by_controls, controls, 0.0, "derivatives")?;
+                self.by_controls.as_ptr() as usize
+            }
+            Buffer::Faces => self.faces.as_ptr() as usize,
+            Buffer::RestBones => self.rest_bones.as_ptr() as usize,
+        })
+    }
+
+    /// Arrays for so many poses, and the bones as the run time has them.
+    fn take_over(&mut self, by: By, poses: usize) -> Result<(), String> {
+        for buffer in [Buffer::Controls, Buffer::Bones, Buffer::Vertices] {
+            self.address(buffer, poses)?;
+        }
+        if by == By::Bones {
+            let count = poses * self.bone_count();
+            let pairs = self.bones[..count].iter_mut().zip(&self.matrices);
+            pairs.for_each(|(bone, matrix)| *bone = affine(matrix));
+        }
+        Ok(())
+    }
+
+    pub fn pose(&mut self, by: By, poses: usize) -> Result<usize, String> {
+        self.take_over(by, poses)?;
+        let controls = &self.controls[..poses * self.twin.header().inputs.controls.len()];
+        let pose = match by {
+            By::Controls => Pose::Controls(controls),
+            By::Bones => Pose::Bones {
+                bones: &self.bones[..poses * self.twin.header().inputs.bones.len()],
+                extras: controls,
+            },
+        };
+        let out = &mut self.vertices[..poses * self.twin.vertex_count()];
+        let done = if poses == 1 { self.player.pose(pose, out) } else { self.player.crowd(pose, out) };
+        done.map(|()| 1).map_err(|error| error.to_string())
+    }
+
+    #[cfg(test)]
+    pub fn set_first_control(&mut self, value: f32) {
+        self.controls[0] = value;
+    }
+
+    pub fn normals(&mut self) -> Result<usize, String> {
+        self.address(Buffer::Normals, 1)?;
+        self.address(Buffer::Vertices, 1)?;
+        let count = self.twin.vertex_count();
+        let done = self.player.normals(&self.vertices[..count], &mut self.normals[..count]);
+        done.map(|()| 1).map_err(|error| error.to_string())
+    }
+
+    pub fn gradient(&mut self, by: By) -> Result<usize, String> {
+        self.take_over(by, 1)?;
+        self.address(Buffer::ByVertices, 1)?;
+        self.address(Buffer::ByControls, 1)?;
+        let Self { twin, player, controls, bones, by_vertices, by_controls, .. } = self;
+        let inputs = &twin.header().inputs;
+        let controls = &controls[..inputs.controls.len()];
+        let pose = match by {
+            By::Controls => Pose::Controls(controls),
+            By::Bones => Pose::Bones { bones: &bones[..inputs.bones.len()], extras: controls },
+        };
+        let given = |_: &[Vec3], slopes: &mut [Vec3]| slopes.copy_from_slice(&by_vertices[..slopes.len()]);
+        let done = player.gradient(pose, given, &mut by_controls[..inputs.controls.len()]);
+        done.map(|()| 1).map_err(|error| error.to_string())
+    }
+}

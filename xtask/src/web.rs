@@ -1,0 +1,98 @@
+//! `cargo xtask web`: what runs in browsers. The run time as two WebAssembly modules (SIMD128, and relaxed SIMD for engines
+//! that have it), and the TypeScript package around them, in `apps/wasm/js/dist`. Installs what is missing: rustup's
+//! target, Node.js, the package's own tools.
+
+use crate::shell::{cargo_with, ensure_node, root, run, target_folder};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The modules: name of the file and what the compiler may use.
+const MODULES: [(&str, &str); 2] = [
+    ("understudy.wasm", "-C target-feature=+simd128"),
+    ("understudy-relaxed.wasm", "-C target-feature=+simd128,+relaxed-simd"),
+];
+/// What a module may take on the wire, bytes.
+const MOST_COMPRESSED: usize = 500_000;
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Where the package is.
+pub fn package() -> PathBuf {
+    root().join("apps/wasm/js")
+}
+
+/// Builds everything.
+pub fn build() -> Result<()> {
+    ensure_node()?;
+    ensure_target(TARGET)?;
+    install(&package())?;
+    run(Command::new("npm").args(["run", "--silent", "build"]).arg("--prefix").arg(package()))?;
+    let dist = package().join("dist");
+    for (name, flags) in MODULES {
+        // Folders of their own: two sets of flags in one would build everything anew each time.
+        let folder = target_folder().join(name.trim_end_matches(".wasm"));
+        let folder = folder.to_str().context("the target folder has no name in UTF-8")?;
+        let words = ["build", "--package", "understudy-wasm", "--target", TARGET, "--profile", "web"];
+        let words = [&words[..], &["--target-dir", folder]].concat();
+        cargo_with(&words, &[("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags.into())])?;
+        let built = Path::new(folder).join(TARGET).join("web/understudy_wasm.wasm");
+        let file = dist.join(name);
+        fs::copy(&built, &file).with_context(|| format!("cannot copy {}", built.display()))?;
+        let bytes = fs::read(&file)?.len();
+        let compressed = compressed(&file)?;
+        println!("{name}: {} kB, {} kB compressed (gzip -9)", bytes / 1000, compressed / 1000);
+        if compressed > MOST_COMPRESSED {
+            bail!("{name} takes {compressed} bytes compressed, more than {MOST_COMPRESSED}");
+        }
+    }
+    Ok(())
+}
+
+/// The package's tests, on what [`build`] built.
+pub fn test() -> Result<()> {
+    run(node().args(["--test"]).arg(package().join("test")))
+}
+
+/// Node.js with relaxed SIMD: before version 22 it has to be asked for.
+pub fn node() -> Command {
+    const ASKED: &str = "--experimental-wasm-relaxed-simd";
+    let mut command = Command::new("node");
+    let probe =
+        Command::new("node").args([ASKED, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if probe.is_ok_and(|status| status.success()) {
+        command.arg(ASKED);
+    }
+    command
+}
+
+/// A target of rustup's, where it is missing.
+pub fn ensure_target(target: &str) -> Result<()> {
+    let list = Command::new("rustup").args(["target", "list", "--installed"]).stderr(Stdio::null()).output();
+    let there =
+        list.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).lines().any(|line| line == target));
+    if there { Ok(()) } else { run(Command::new("rustup").args(["target", "add", target])) }
+}
+
+/// The packages that a lock file names, where they are not there yet.
+pub fn install(folder: &Path) -> Result<()> {
+    let lock = fs::read(folder.join("package-lock.json")).context("cannot read package-lock.json")?;
+    // npm leaves what it installed in a lock file of its own; ours is newer where somebody changed it.
+    let stamp = folder.join("node_modules/.understudy-lock");
+    if fs::read(&stamp).is_ok_and(|done| done == lock) {
+        return Ok(());
+    }
+    run(Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+        .arg(folder))?;
+    fs::write(&stamp, lock).context("cannot write into node_modules")
+}
+
+fn compressed(file: &Path) -> Result<usize> {
+    let output =
+        Command::new("gzip").args(["-9", "--stdout"]).arg(file).output().context("cannot start gzip")?;
+    if !output.status.success() {
+        bail!("gzip failed ({})", output.status);
+    }
+    Ok(output.stdout.len())
+}
