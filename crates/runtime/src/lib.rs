@@ -33,6 +33,7 @@ pub mod dense;
 #[cfg(not(feature = "internals"))]
 mod dense;
 mod error;
+mod four_lanes;
 mod header;
 mod large_pages;
 mod player;

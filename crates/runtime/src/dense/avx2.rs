@@ -63,7 +63,9 @@ pub unsafe fn apply(layer: &Layer, x: &[f32], y: &mut [f32]) {
     unsafe {
         match layer.weights() {
             Packed::Half(bits) => matrix_vector(layer, bits.as_ptr(), x, y),
-            Packed::Single(numbers) => matrix_vector(layer, numbers.as_ptr(), x, y),
+            Packed::Single(numbers) | Packed::Widened(numbers) => {
+                matrix_vector(layer, numbers.as_ptr(), x, y)
+            }
         }
     }
 }
@@ -129,7 +131,7 @@ pub unsafe fn apply_batch(
         // SAFETY: `first + columns · PANEL` is at most the length of the packed weights.
         let weights = unsafe {
             match layer.weights() {
-                Packed::Single(numbers) => numbers.as_ptr().add(first),
+                Packed::Single(numbers) | Packed::Widened(numbers) => numbers.as_ptr().add(first),
                 Packed::Half(bits) => unpack(bits.as_ptr().add(first), columns, panel),
             }
         };

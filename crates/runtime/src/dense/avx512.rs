@@ -34,7 +34,9 @@ pub unsafe fn apply_batch(
         // SAFETY: the panels' weights are there, and the caller promised the buffers for all poses.
         unsafe {
             let weights = match layer.weights() {
-                Packed::Single(numbers) => numbers.as_ptr().add(first * columns * PANEL),
+                Packed::Single(numbers) | Packed::Widened(numbers) => {
+                    numbers.as_ptr().add(first * columns * PANEL)
+                }
                 Packed::Half(bits) => {
                     unpack(bits.as_ptr().add(first * columns * PANEL), count * columns, scratch)
                 }

@@ -9,11 +9,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "aarch64")]
-mod neon;
+mod four_lanes;
 pub mod reference;
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-mod simd128;
 pub mod tanh;
 
 use half::f16;
@@ -82,6 +79,52 @@ pub enum Packed {
     Half(Vec<u16>),
     /// f32.
     Single(Vec<f32>),
+    /// f32 that came from f16: see [`WIDENS`].
+    Widened(Vec<f32>),
+}
+
+/// Whether weights of 16 bits take 32 in memory. WebAssembly has no instruction that widens an f16, and the four that do it
+/// together cost more than the bytes that they save.
+pub(crate) const WIDENS: bool = cfg!(target_arch = "wasm32");
+
+impl Packed {
+    /// Keeps numbers as f16, or what f16 would leave of them.
+    pub fn half(numbers: Vec<f32>) -> Self {
+        let bits = numbers.iter().map(|number| f16::from_f32(*number));
+        match WIDENS {
+            true => Self::Widened(bits.map(f16::to_f32).collect()),
+            false => Self::Half(bits.map(f16::to_bits).collect()),
+        }
+    }
+
+    /// Whether they have the 16 bits of f16.
+    pub fn is_half(&self) -> bool {
+        !matches!(self, Self::Single(_))
+    }
+
+    /// One of the numbers.
+    pub fn number(&self, place: usize) -> f32 {
+        match self {
+            Self::Half(bits) => f16::from_bits(bits[place]).to_f32(),
+            Self::Single(numbers) | Self::Widened(numbers) => numbers[place],
+        }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Half(bits) => bits.len(),
+            Self::Single(numbers) | Self::Widened(numbers) => numbers.len(),
+        }
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Half(bits) => bits.len() * 2,
+            Self::Single(numbers) | Self::Widened(numbers) => numbers.len() * 4,
+        }
+    }
 }
 
 /// `y = a(W x + b)` with `W` `[rows × columns]`.
@@ -128,7 +171,7 @@ impl Layer {
                 if let Some(index) = weights.iter().position(|w| !f16::from_f32(*w).is_finite()) {
                     return Err(LayerError::NonFinite { what: "weights in 16 bits", index });
                 }
-                Packed::Half(packed.into_iter().map(|w| f16::from_f32(w).to_bits()).collect())
+                Packed::half(packed)
             }
         };
         let mut padded = bias.to_vec();
@@ -142,10 +185,7 @@ impl Layer {
         for row in 0..self.rows {
             for column in 0..self.columns {
                 let place = (row / PANEL * self.columns + column) * PANEL + row % PANEL;
-                weights.push(match &self.weights {
-                    Packed::Half(bits) => f16::from_bits(bits[place]).to_f32(),
-                    Packed::Single(numbers) => numbers[place],
-                });
+                weights.push(self.weights.number(place));
             }
         }
         (weights, self.bias[..self.rows].to_vec())
@@ -188,11 +228,7 @@ impl Layer {
 
     /// Bytes of weights and bias.
     pub fn bytes(&self) -> usize {
-        let weights = match &self.weights {
-            Packed::Half(bits) => bits.len() * 2,
-            Packed::Single(numbers) => numbers.len() * 4,
-        };
-        weights + self.bias.len() * 4
+        self.weights.bytes() + self.bias.len() * 4
     }
 
     /// One pose. `x`: `[columns]` or longer. `y`: `[padded_rows]` or longer; the padding is written too.
@@ -207,10 +243,7 @@ impl Layer {
             // above have the lengths that the packing was made for.
             #[cfg(target_arch = "x86_64")]
             Choice::Avx2 | Choice::Avx512 => unsafe { avx2::apply(self, x, y) },
-            #[cfg(target_arch = "aarch64")]
-            Choice::Neon => neon::apply(self, x, y),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Choice::Simd128 => simd128::apply(self, x, y),
+            Choice::FourLanes => four_lanes::apply(self, x, y),
         }
     }
 
@@ -243,7 +276,11 @@ impl Layer {
             // SAFETY: as in `apply`.
             #[cfg(target_arch = "x86_64")]
             Choice::Avx512 => unsafe { avx512::apply_batch(self, poses, x, x_stride, y, y_stride, panel) },
-            _ => {
+            // SAFETY: lengths were asserted.
+            Choice::FourLanes => unsafe {
+                four_lanes::apply_batch(self, poses, x, x_stride, y, y_stride, panel)
+            },
+            Choice::Reference => {
                 for pose in 0..poses {
                     self.apply(kernel, &x[pose * x_stride..], &mut y[pose * y_stride..]);
                 }
@@ -259,14 +296,11 @@ pub struct Kernel(Choice);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Reference,
+    FourLanes,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    #[cfg(target_arch = "aarch64")]
-    Neon,
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    Simd128,
 }
 
 impl Kernel {
@@ -286,17 +320,15 @@ impl Kernel {
             let avx2 = has!("avx2") && has!("fma") && has!("f16c");
             [avx2.then_some(Choice::Avx2), (avx2 && has!("avx512f")).then_some(Choice::Avx512)]
         };
-        #[cfg(target_arch = "aarch64")]
-        let fast = [Some(Choice::Neon)];
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        let fast = [Some(Choice::Simd128)];
-        #[cfg(not(any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            all(target_arch = "wasm32", target_feature = "simd128")
-        )))]
+        #[cfg(not(target_arch = "x86_64"))]
         let fast: [Option<Choice>; 0] = [];
-        [Self::REFERENCE].into_iter().chain(fast.into_iter().flatten().map(Self))
+        let all = [Choice::Reference, Choice::FourLanes].into_iter();
+        all.chain(fast.into_iter().flatten()).map(Self)
+    }
+
+    /// Whether parts that have a kernel of their own for four lanes use it.
+    pub(crate) fn has_four_lanes(&self) -> bool {
+        self.0 == Choice::FourLanes
     }
 
     /// Whether it is the kernel of AVX2, FMA and F16C, or of more: other parts then use these instructions too.
@@ -317,7 +349,8 @@ impl Kernel {
             // SAFETY: the kernel was chosen because the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
             Choice::Avx2 | Choice::Avx512 => unsafe { avx2::tanh_all(numbers) },
-            _ => numbers.iter_mut().for_each(|number| *number = tanh::tanh(*number)),
+            Choice::FourLanes => four_lanes::tanh_all(numbers),
+            Choice::Reference => numbers.iter_mut().for_each(|number| *number = tanh::tanh(*number)),
         }
     }
 
@@ -329,10 +362,7 @@ impl Kernel {
             Choice::Avx2 => "AVX2 + FMA + F16C",
             #[cfg(target_arch = "x86_64")]
             Choice::Avx512 => "AVX2 + FMA + F16C, AVX-512 for crowds",
-            #[cfg(target_arch = "aarch64")]
-            Choice::Neon => "NEON",
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Choice::Simd128 => "SIMD128",
+            Choice::FourLanes => crate::four_lanes::NAME,
         }
     }
 }

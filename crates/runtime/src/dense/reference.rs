@@ -1,15 +1,11 @@
 //! The slow truth: plain loops over the packed weights, sums in f64.
 
-use super::{Activation, Layer, PANEL, Packed};
-use half::f16;
+use super::{Activation, Layer, PANEL};
 
 /// One weight of the packed storage.
 pub fn weight(layer: &Layer, row: usize, column: usize) -> f32 {
     let place = (row / PANEL * layer.columns() + column) * PANEL + row % PANEL;
-    match layer.weights() {
-        Packed::Half(bits) => f16::from_bits(bits[place]).to_f32(),
-        Packed::Single(numbers) => numbers[place],
-    }
+    layer.weights().number(place)
 }
 
 /// `y = a(W x + b)`, padding included.

@@ -4,6 +4,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod four_lanes;
 
 use super::shared::{OutputPointer, WEIGHT_UNITS, are_whole};
 use crate::dense::Kernel;
@@ -158,7 +159,11 @@ impl Skin {
             unsafe { avx2::add(self, panels, rest, skinning_matrices, out) };
             return;
         }
-        let _ = kernel;
+        if kernel.has_four_lanes() {
+            // SAFETY: panels and bones were asserted.
+            unsafe { four_lanes::add(self, panels, rest, skinning_matrices, out) };
+            return;
+        }
         self.add_portable(panels, rest, skinning_matrices, out);
     }
 

@@ -9,9 +9,10 @@ mod prefetch;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod four_lanes;
 mod portable;
 
-use crate::dense::{Kernel, LayerError};
+use crate::dense::{Kernel, LayerError, Packed};
 use half::f16;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -50,9 +51,17 @@ pub fn to_fixed(weight: f32) -> Option<i16> {
 
 #[derive(Debug, Clone)]
 enum Weights {
-    Half(Vec<u16>),
-    Single(Vec<f32>),
+    Plain(Packed),
     Fixed(Vec<i16>),
+}
+
+impl Weights {
+    fn number(&self, place: usize) -> f32 {
+        match self {
+            Self::Plain(numbers) => numbers.number(place),
+            Self::Fixed(steps) => f32::from(steps[place]) * STEP,
+        }
+    }
 }
 
 /// Which of a panel's targets follow each other: those are stored together.
@@ -153,12 +162,12 @@ impl Decoder {
             }
         }
         let weights = match form {
-            Form::Single => Weights::Single(packed),
+            Form::Single => Weights::Plain(Packed::Single(packed)),
             Form::Half => {
                 if let Some(index) = weights.iter().position(|w| !f16::from_f32(*w).is_finite()) {
                     return Err(LayerError::NonFinite { what: "weights in 16 bits", index });
                 }
-                Weights::Half(packed.into_iter().map(|w| f16::from_f32(w).to_bits()).collect())
+                Weights::Plain(Packed::half(packed))
             }
             Form::Fixed => {
                 if let Some(index) = weights.iter().position(|w| to_fixed(*w).is_none()) {
@@ -195,11 +204,7 @@ impl Decoder {
                 places[3 * place + axis] = self.bias[panel * NUMBERS + axis * LANES + lane];
                 for column in 0..self.starts[panel + 1] - self.starts[panel] {
                     let packed = (self.starts[panel] + column) * NUMBERS + axis * LANES + lane;
-                    weights[(3 * place + axis) * self.columns + column] = match &self.weights {
-                        Weights::Single(numbers) => numbers[packed],
-                        Weights::Half(bits) => f16::from_bits(bits[packed]).to_f32(),
-                        Weights::Fixed(steps) => f32::from(steps[packed]) * STEP,
-                    };
+                    weights[(3 * place + axis) * self.columns + column] = self.weights.number(packed);
                 }
             }
         }
@@ -208,9 +213,9 @@ impl Decoder {
 
     /// How its weights are stored.
     pub fn form(&self) -> Form {
-        match self.weights {
-            Weights::Half(_) => Form::Half,
-            Weights::Single(_) => Form::Single,
+        match &self.weights {
+            Weights::Plain(numbers) if numbers.is_half() => Form::Half,
+            Weights::Plain(_) => Form::Single,
             Weights::Fixed(_) => Form::Fixed,
         }
     }
@@ -241,9 +246,8 @@ impl Decoder {
     /// Bytes of weights and places.
     pub fn bytes(&self) -> usize {
         let weights = match &self.weights {
-            Weights::Half(bits) => bits.len() * 2,
+            Weights::Plain(numbers) => numbers.bytes(),
             Weights::Fixed(steps) => steps.len() * 2,
-            Weights::Single(numbers) => numbers.len() * 4,
         };
         weights + self.bias.len() * 4
     }
@@ -281,7 +285,9 @@ impl Decoder {
             if kernel.has_avx2() {
                 return avx2::apply(self, coefficients, out, out_stride, panel);
             }
-            let _ = kernel;
+            if kernel.has_four_lanes() {
+                return four_lanes::apply(self, coefficients, out, out_stride);
+            }
             portable::apply(self, coefficients, out, out_stride);
         }
     }

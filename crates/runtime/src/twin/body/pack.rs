@@ -6,7 +6,7 @@ use super::decoder::{Decoder, Form};
 use super::seam_correction::PackedSeams;
 use super::{BONE_INPUTS, Base, BodyParts, BodyTwin, BoneInputs, Group, GroupParts, LayerParts, Storage};
 use crate::TwinError;
-use crate::dense::{Activation, Layer, LayerError, Packed, Precision};
+use crate::dense::{Activation, Layer, LayerError, Precision};
 use understudy_core::{Affine3A, Vec3};
 
 impl BodyTwin {
@@ -237,7 +237,7 @@ fn unpack_group(group: &Group, first_ghost: usize, precision: Precision) -> Grou
     let mut layers: Vec<LayerParts> = Vec::with_capacity(group.layers.len() + 1);
     for layer in &group.layers {
         let (weights, bias) = layer.unpack();
-        let form = if matches!(layer.weights(), Packed::Half(_)) { Form::Half } else { Form::Single };
+        let form = if layer.weights().is_half() { Form::Half } else { Form::Single };
         layers.push(LayerParts { weights, bias, activation: layer.activation(), storage: kept(form) });
     }
     if group.has_network {

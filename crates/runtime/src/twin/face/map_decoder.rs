@@ -6,12 +6,8 @@
 //! at their own row, odd ones `k₀ + k₁` and then `k₂` below; columns alike. That is 4/9 of the work.
 
 use super::point::Point;
-#[cfg(target_arch = "x86_64")]
-use super::stencil::{
-    self,
-    tiled::{Kind, TiledConvolution},
-};
-use super::stencil::{After, Places, Stencil, stride};
+use super::stencil::tiled::{Kind, TiledConvolution};
+use super::stencil::{self, After, Places, Stencil, stride};
 use crate::dense::{Kernel, Precision};
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +121,6 @@ struct Convolution {
     /// Four parities after an upsampling, one stencil without.
     forward: Vec<(Stencil, Places)>,
     /// The same as a single stencil with fewer products, where that is worth it.
-    #[cfg(target_arch = "x86_64")]
     tiled: Option<TiledConvolution>,
     /// From derivatives by the output to derivatives by the input; `None` where a decoder only evaluates.
     backward: Option<(Stencil, Places)>,
@@ -214,14 +209,12 @@ impl MapDecoder {
         decoder.load(parameters);
         for convolution in &mut decoder.convolutions {
             convolution.backward = None;
-            #[cfg(target_arch = "x86_64")]
-            if stencil::fast(kernel) && convolution.tiled.is_some() {
+            if kernel != Kernel::REFERENCE && convolution.tiled.is_some() {
                 convolution.forward = Vec::new();
             } else {
                 convolution.tiled = None;
             }
         }
-        let _ = kernel;
         if precision == Precision::Half {
             decoder.point.store_f16();
         }
@@ -283,7 +276,6 @@ impl MapDecoder {
             for (stencil, _) in &mut stage.forward {
                 stencil.bias_mut()[..hidden].copy_from_slice(bias);
             }
-            #[cfg(target_arch = "x86_64")]
             if let Some(tiled) = &mut stage.tiled {
                 tiled.set_bias(bias);
             }
@@ -531,11 +523,8 @@ fn spread(doubled: bool, parity: usize, tap: usize, slope: f32, kernel: &mut [f3
 impl Convolution {
     /// Sums at all its pixels, and a leaky rectifier.
     fn forward(&self, kernel: Kernel, x: &[f32], y: &mut [f32], slope: f32) {
-        #[cfg(target_arch = "x86_64")]
-        if let (Some(tiled), true) = (&self.tiled, stencil::fast(kernel)) {
-            // SAFETY: the machine has the instructions of the fast kernel.
-            unsafe { tiled.apply(x, y, slope) };
-            return;
+        if let (Some(tiled), true) = (&self.tiled, kernel != Kernel::REFERENCE) {
+            return tiled.apply(kernel, x, y, slope);
         }
         for (stencil, places) in &self.forward {
             stencil.apply(kernel, x, places, y, After::Leaky(slope));
@@ -544,7 +533,6 @@ impl Convolution {
 
     /// Takes one 3×3 kernel over.
     fn set(&mut self, output: usize, input: usize, kernel: &[f32; 9]) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(tiled) = &mut self.tiled {
             tiled.set(output, input, kernel);
         }
@@ -582,7 +570,6 @@ fn window(size: usize, side: usize, stride: usize) -> Vec<u32> {
 }
 
 /// A convolution with fewer products, where its sizes are the usual ones. `wanted`: pixels at which it is evaluated.
-#[cfg(target_arch = "x86_64")]
 fn tiled(kind: Kind, shape: &MapShape, convolution: usize, wanted: &[bool]) -> Option<TiledConvolution> {
     let side = shape.side << (convolution + 1).min(shape.doublings);
     let inputs = shape.inputs_of(convolution);
@@ -597,7 +584,6 @@ fn plain(shape: &MapShape, wanted: &mut Vec<bool>) -> Convolution {
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; side * side];
     let mut forward = Vec::new();
-    #[cfg(target_arch = "x86_64")]
     let tiled = tiled(Kind::Plain, shape, shape.doublings, wanted);
     for index in (0..side * side).filter(|index| wanted[*index]) {
         let (row, column) = (index / side, index % side);
@@ -616,7 +602,6 @@ fn plain(shape: &MapShape, wanted: &mut Vec<bool>) -> Convolution {
     *wanted = read;
     Convolution {
         forward: vec![(Stencil::new(window(3, side, from), inputs, shape.hidden), Places::new(forward))],
-        #[cfg(target_arch = "x86_64")]
         tiled,
         backward: Some((Stencil::new(window(3, side, to), shape.hidden, inputs), Places::new(backward))),
     }
@@ -629,7 +614,6 @@ fn doubling(shape: &MapShape, convolution: usize, wanted: &mut Vec<bool>) -> Con
     let inputs = shape.inputs_of(convolution);
     let (from, to) = (stride(inputs), stride(shape.hidden));
     let mut read = vec![false; small * small];
-    #[cfg(target_arch = "x86_64")]
     let tiled = tiled(Kind::Doubled, shape, convolution, wanted);
     let mut forward: [Vec<[u32; 2]>; 4] = Default::default();
     for index in (0..large * large).filter(|index| wanted[*index]) {
@@ -656,7 +640,6 @@ fn doubling(shape: &MapShape, convolution: usize, wanted: &mut Vec<bool>) -> Con
     };
     Convolution {
         forward: forward.map(parity).into(),
-        #[cfg(target_arch = "x86_64")]
         tiled,
         backward: Some((Stencil::new(window(4, large, to), shape.hidden, inputs), Places::new(backward))),
     }

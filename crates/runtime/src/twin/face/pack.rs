@@ -106,19 +106,15 @@ impl Map {
         let kept = if shape.untied { shape.convolution_parameters() } else { parameters.len() };
         let parameters = match precision {
             Precision::Single => Packed::Single(parameters[..kept].to_vec()),
-            Precision::Half => {
-                Packed::Half(parameters[..kept].iter().map(|p| f16::from_f32(*p).to_bits()).collect())
-            }
+            Precision::Half => Packed::half(parameters[..kept].to_vec()),
         };
         Self { decoder, samples, parameters, coordinates }
     }
 
     pub(super) fn parts(&self) -> MapParts {
         let shape = *self.decoder.shape();
-        let mut parameters = match &self.parameters {
-            Packed::Single(numbers) => numbers.clone(),
-            Packed::Half(bits) => bits.iter().map(|b| f16::from_bits(*b).to_f32()).collect(),
-        };
+        let kept = &self.parameters;
+        let mut parameters: Vec<f32> = (0..kept.len()).map(|place| kept.number(place)).collect();
         if shape.untied {
             parameters.extend(self.decoder.pixel_weights());
         }

@@ -3,8 +3,10 @@
 //! more that a map can say. Pixels with weights of their own may also read numbers that are the same for all
 //! of them. General loops first, the usual size in AVX2 below.
 
-use super::stencil::{LANES, fast};
-use crate::dense::Kernel;
+mod four_lanes;
+
+use super::stencil::LANES;
+use crate::dense::{Kernel, WIDENS};
 use half::f16;
 
 /// Where a pixel's features and its place in the map are.
@@ -55,16 +57,16 @@ impl Point {
 
     /// Keeps sets of pixels in 16 bits from now on. Numbers should have been rounded before.
     pub fn store_f16(&mut self) {
-        if self.untied {
+        if self.untied && !WIDENS {
             self.half = self.weights.iter().map(|w| f16::from_f32(*w).to_bits()).collect();
             self.weights = Vec::new();
         }
     }
 
     /// Offsets, and normals where a map has those too.
-    fn usual(&self, kernel: Kernel) -> bool {
+    fn usual(&self) -> bool {
         let size = self.lanes == LANES && self.shared_features.is_multiple_of(8);
-        fast(kernel) && size && [3, 6].contains(&self.outputs)
+        size && [3, 6].contains(&self.outputs)
     }
 
     fn check(&self, pixels: &[Pixel], features: usize, shared_features: usize, map: usize) {
@@ -98,7 +100,7 @@ impl Point {
     ) {
         self.check(pixels, features.len(), shared_features.len(), map.len());
         #[cfg(target_arch = "x86_64")]
-        if self.usual(kernel) {
+        if kernel.has_avx2() && self.usual() {
             // SAFETY: the instructions are there, sizes are the usual ones, and pixels were checked.
             return unsafe {
                 match self.outputs {
@@ -107,7 +109,15 @@ impl Point {
                 }
             };
         }
-        let _ = self.usual(kernel);
+        if kernel.has_four_lanes() && self.usual() {
+            // SAFETY: sizes are the usual ones, and pixels were checked.
+            return unsafe {
+                match self.outputs {
+                    3 => four_lanes::forward::<3>(self, pixels, features, shared_features, map),
+                    _ => four_lanes::forward::<6>(self, pixels, features, shared_features, map),
+                }
+            };
+        }
         for (index, &[from, to]) in pixels.iter().enumerate() {
             let own = &features[from as usize..from as usize + self.lanes];
             for output in 0..self.outputs {
@@ -135,7 +145,7 @@ impl Point {
         self.check(pixels, features.len().min(slopes.len()), by_shared_features.len(), by_map.len());
         by_shared_features.fill(0.0);
         #[cfg(target_arch = "x86_64")]
-        if self.usual(kernel) {
+        if kernel.has_avx2() && self.usual() {
             // SAFETY: as in `forward`.
             return unsafe {
                 match self.outputs {
@@ -148,7 +158,12 @@ impl Point {
                 }
             };
         }
-        let _ = kernel;
+        if kernel.has_four_lanes() && self.usual() {
+            // SAFETY: as in `forward`.
+            return unsafe {
+                four_lanes::backward(self, pixels, slope, features, by_map, slopes, by_shared_features)
+            };
+        }
         for (index, &[from, to]) in pixels.iter().enumerate() {
             let range = from as usize..from as usize + self.lanes;
             let out = &mut slopes[range.clone()];
@@ -177,7 +192,7 @@ impl Point {
         self.check(pixels, features.len(), 0, by_map.len());
         assert!(!self.untied && sums.weights.len() == self.weights.len(), "same shapes");
         #[cfg(target_arch = "x86_64")]
-        if self.usual(kernel) && self.outputs == 3 {
+        if kernel.has_avx2() && self.usual() && self.outputs == 3 {
             // SAFETY: as in `forward`.
             return unsafe { avx2::accumulate(pixels, features, by_map, sums) };
         }
@@ -377,19 +392,23 @@ mod tests {
             }
             let pixels: Vec<Pixel> = (0..count as u32).map(|p| [p * LANES as u32, p * 7]).collect();
             let (features, by_map, all) = (draw(count * LANES), draw(count * 7), draw(shared_features));
-            let results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {
-                let mut map = vec![0.0; count * 7];
-                point.forward(kernel, &pixels, &features, &all, &mut map);
-                let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; shared_features]);
-                point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes, &mut by_all);
-                let mut sums = Point::new(outputs, [LANES, 0], None);
-                if !untied {
-                    sums.bias[1] = 1.0;
-                    point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
-                }
-                [map, slopes, by_all, sums.weights, sums.bias].concat()
-            });
-            assert!(results[0].iter().zip(&results[1]).all(|(a, b)| (a - b).abs() < 1e-5), "{count}");
+            let results: Vec<Vec<f32>> = Kernel::all()
+                .map(|kernel| {
+                    let mut map = vec![0.0; count * 7];
+                    point.forward(kernel, &pixels, &features, &all, &mut map);
+                    let (mut slopes, mut by_all) = (vec![0.0; count * LANES], vec![1.0; shared_features]);
+                    point.backward(kernel, &pixels, 0.2, &features, &by_map, &mut slopes, &mut by_all);
+                    let mut sums = Point::new(outputs, [LANES, 0], None);
+                    if !untied {
+                        sums.bias[1] = 1.0;
+                        point.accumulate(kernel, &pixels, &features, &by_map, &mut sums);
+                    }
+                    [map, slopes, by_all, sums.weights, sums.bias].concat()
+                })
+                .collect();
+            for fast in &results[1..] {
+                assert!(results[0].iter().zip(fast).all(|(a, b)| (a - b).abs() < 1e-5), "{count}");
+            }
             assert!(count == 0 || results[0].iter().any(|value| *value != 0.0));
         }
     }

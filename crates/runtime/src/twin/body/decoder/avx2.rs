@@ -3,6 +3,7 @@
 use super::super::super::lanes::{Eight, scatter, store, store_halves, store_pairs, triples_of_thirds};
 use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, LANES, NUMBERS, Run, STEP, Weights, lane_of};
+use crate::dense::Packed;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
@@ -29,9 +30,11 @@ pub unsafe fn apply(
             // SAFETY: weights hold the panel's columns, coefficients the one pose.
             unsafe {
                 match &decoder.weights {
-                    Weights::Half(bits) => panel(index).one(bits.as_ptr().add(first), 1.0),
+                    Weights::Plain(Packed::Half(bits)) => panel(index).one(bits.as_ptr().add(first), 1.0),
                     Weights::Fixed(steps) => panel(index).one(steps.as_ptr().add(first), STEP),
-                    Weights::Single(numbers) => panel(index).one(numbers.as_ptr().add(first), 1.0),
+                    Weights::Plain(Packed::Single(numbers) | Packed::Widened(numbers)) => {
+                        panel(index).one(numbers.as_ptr().add(first), 1.0)
+                    }
                 }
             }
         }
@@ -45,8 +48,12 @@ pub unsafe fn apply(
         // lies inside the coefficients.
         unsafe {
             let weights = match &decoder.weights {
-                Weights::Single(numbers) => numbers.as_ptr().add(first * NUMBERS),
-                Weights::Half(bits) => unpack(bits.as_ptr().add(first * NUMBERS), last - first, 1.0, scratch),
+                Weights::Plain(Packed::Single(numbers) | Packed::Widened(numbers)) => {
+                    numbers.as_ptr().add(first * NUMBERS)
+                }
+                Weights::Plain(Packed::Half(bits)) => {
+                    unpack(bits.as_ptr().add(first * NUMBERS), last - first, 1.0, scratch)
+                }
                 Weights::Fixed(steps) => {
                     unpack(steps.as_ptr().add(first * NUMBERS), last - first, STEP, scratch)
                 }

@@ -5,6 +5,7 @@ use super::super::super::lanes::{Eight, store};
 use super::avx2::{Panel, panel};
 use super::prefetch::{COLUMNS_PER_LINE, Prefetch, rows};
 use super::{Coefficients, Decoder, NUMBERS, PAIR, Run, STEP, Weights};
+use crate::dense::Packed;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use understudy_core::Vec3;
@@ -33,9 +34,11 @@ pub unsafe fn apply(
             for first in pairs.clone() {
                 let panels = first..batch.end.min(first + 2);
                 match &decoder.weights {
-                    Weights::Half(bits) => unpack(decoder, panels, bits.as_ptr(), 1.0, to),
+                    Weights::Plain(Packed::Half(bits)) => unpack(decoder, panels, bits.as_ptr(), 1.0, to),
                     Weights::Fixed(steps) => unpack(decoder, panels, steps.as_ptr(), STEP, to),
-                    Weights::Single(numbers) => unpack(decoder, panels, numbers.as_ptr(), 1.0, to),
+                    Weights::Plain(Packed::Single(numbers) | Packed::Widened(numbers)) => {
+                        unpack(decoder, panels, numbers.as_ptr(), 1.0, to)
+                    }
                 }
                 to = to.add(PAIR * (1 + decoder.pair_columns(first)));
             }

@@ -1,7 +1,6 @@
-//! The decoder in plain loops of eight: the reference, and what NEON and SIMD128 are compiled from.
+//! The decoder in plain loops of eight: the reference.
 
-use super::{Coefficients, Decoder, LANES, NUMBERS, STEP, Weights};
-use half::f16;
+use super::{Coefficients, Decoder, LANES, NUMBERS};
 use understudy_core::Vec3;
 
 /// # Safety
@@ -16,10 +15,9 @@ pub unsafe fn apply(decoder: &Decoder, coefficients: Coefficients<'_>, out: *mut
             let (first, end) = (decoder.starts[panel], decoder.starts[panel + 1]);
             let x = &coefficients.numbers[pose * coefficients.stride..][..end - first];
             let (first, end) = (first * NUMBERS, end * NUMBERS);
-            match &decoder.weights {
-                Weights::Single(numbers) => add(&mut sums, &numbers[first..end], x, |number| number),
-                Weights::Half(bits) => add(&mut sums, &bits[first..end], x, |b| f16::from_bits(b).to_f32()),
-                Weights::Fixed(steps) => add(&mut sums, &steps[first..end], x, |s| f32::from(s) * STEP),
+            for (value, column) in x.iter().zip((first..end).step_by(NUMBERS)) {
+                let weights = (column..column + NUMBERS).map(|place| decoder.weights.number(place));
+                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight * value);
             }
             for (lane, &target) in targets.iter().enumerate() {
                 let local = Vec3::new(sums[lane], sums[LANES + lane], sums[2 * LANES + lane]);
@@ -31,11 +29,5 @@ pub unsafe fn apply(decoder: &Decoder, coefficients: Coefficients<'_>, out: *mut
                 unsafe { *out.add(pose * out_stride + target as usize) = Vec3::new(row(0), row(4), row(8)) };
             }
         }
-    }
-}
-
-fn add<W: Copy>(sums: &mut [f32; NUMBERS], weights: &[W], x: &[f32], number: impl Fn(W) -> f32) {
-    for (weights, value) in weights.chunks_exact(NUMBERS).zip(x) {
-        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += number(*weight) * value);
     }
 }

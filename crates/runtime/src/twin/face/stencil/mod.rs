@@ -5,10 +5,9 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod four_lanes;
 pub mod reference;
-#[cfg(target_arch = "x86_64")]
 pub mod tiled;
-#[cfg(target_arch = "x86_64")]
 mod transform;
 
 use crate::dense::Kernel;
@@ -108,11 +107,15 @@ impl Stencil {
         if let After::Slope(_, forward) = after {
             assert!(forward.len() >= y.len(), "the forward pass has the same places");
         }
-        match fast(kernel) {
+        #[cfg(target_arch = "x86_64")]
+        if kernel.has_avx2() {
             // SAFETY: the instructions are there, and the assertions keep every place inside its image.
-            #[cfg(target_arch = "x86_64")]
-            true => unsafe { avx2::apply(self, x, &places.pairs, y, after) },
-            _ => reference::apply(self, x, &places.pairs, y, after),
+            return unsafe { avx2::apply(self, x, &places.pairs, y, after) };
+        }
+        match kernel.has_four_lanes() {
+            // SAFETY: the assertions keep every place inside its image.
+            true => unsafe { four_lanes::apply(self, x, &places.pairs, y, after) },
+            false => reference::apply(self, x, &places.pairs, y, after),
         }
     }
 
@@ -137,27 +140,14 @@ impl Stencil {
             "places lie in the output"
         );
         assert!(by_weights.len() == self.weights.len() && by_bias.len() == self.bias.len(), "same shapes");
-        match fast(kernel) {
+        #[cfg(target_arch = "x86_64")]
+        if kernel.has_avx2() {
             // SAFETY: as in `apply`.
-            #[cfg(target_arch = "x86_64")]
-            true => unsafe { avx2::accumulate(self, x, &places.pairs, d, by_weights, by_bias) },
-            _ => reference::accumulate(self, x, &places.pairs, d, by_weights, by_bias),
+            return unsafe { avx2::accumulate(self, x, &places.pairs, d, by_weights, by_bias) };
         }
+        let _ = kernel;
+        reference::accumulate(self, x, &places.pairs, d, by_weights, by_bias);
     }
-}
-
-/// Whether the fast kernel runs: chosen, and there.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn fast(kernel: Kernel) -> bool {
-    kernel != Kernel::REFERENCE
-        && std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("fma")
-}
-
-/// There is no other kernel than the reference, which compilers turn into vector code well.
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn fast(_kernel: Kernel) -> bool {
-    false
 }
 
 /// Pixels at which a stencil is summed: where each reads and where it writes.
@@ -212,10 +202,16 @@ mod tests {
             let places = Places::new(pairs);
             let forward: Vec<f32> = (0..count * out).map(|_| random.uniform(-1.0, 1.0)).collect();
             for after in [After::Leaky(0.2), After::Slope(0.2, &forward)] {
-                let (mut a, mut b) = (vec![9.0; count * out], vec![9.0; count * out]);
+                let mut a = vec![9.0; count * out];
                 stencil.apply(Kernel::REFERENCE, &x, &places, &mut a, after);
-                stencil.apply(Kernel::detect(), &x, &places, &mut b, after);
-                assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-4), "{count} {inputs} {outputs}");
+                for fast in Kernel::all() {
+                    let mut b = vec![9.0; count * out];
+                    stencil.apply(fast, &x, &places, &mut b, after);
+                    assert!(
+                        a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-4),
+                        "{count} {inputs} {outputs}"
+                    );
+                }
             }
             let start: Vec<f32> = (0..stencil.weights.len()).map(|_| random.uniform(-1.0, 1.0)).collect();
             let mut results = [Kernel::REFERENCE, Kernel::detect()].map(|kernel| {

@@ -1,14 +1,14 @@
 //! Convolutions to sixteen channels, tile by tile of 2×2 pixels, with fewer products than taps (see
-//! `transform.rs`). For x86-64 with AVX2 and FMA. [`super::Stencil`] is the slow truth, and what runs where
-//! pixels are few and far between.
+//! `transform.rs`). [`super::Stencil`] is the slow truth, and what runs where pixels are few and far between.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod four_lanes;
 
 use super::LANES;
 use super::transform::{Doubled, Transform, Winograd};
-use std::arch::x86_64::*;
-use std::mem::MaybeUninit;
+use crate::dense::Kernel;
 
-/// Windows that share each pair of weight registers: 2 × 6 sums fill twelve of the sixteen registers.
-const TILE: usize = 6;
 /// A tile takes as long as this many pixels by themselves.
 const WORTH: f64 = 2.5;
 
@@ -39,9 +39,6 @@ pub struct TiledConvolution {
     /// The longest that images must be.
     reach: [usize; 2],
 }
-
-/// Sixteen channels.
-type Pixel = [__m256; 2];
 
 impl TiledConvolution {
     /// For the pixels of a square map that are `wanted`, from at most sixteen channels to sixteen; both images
@@ -93,96 +90,27 @@ impl TiledConvolution {
     /// Convolves all tiles; what is negative is multiplied by `slope`.
     ///
     /// # Panics
-    /// When an image is too short.
-    ///
-    /// # Safety
-    /// The machine has AVX2 and FMA.
-    #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn apply(&self, x: &[f32], y: &mut [f32], slope: f32) {
+    /// When an image is too short, or the kernel is the reference.
+    pub fn apply(&self, kernel: Kernel, x: &[f32], y: &mut [f32], slope: f32) {
         if self.tiles.is_empty() {
             return;
         }
         assert!(x.len() >= self.reach[0] && y.len() >= self.reach[1], "tiles lie in the images");
-        for tiles in self.tiles.chunks(TILE) {
-            // SAFETY: the assertion keeps every window and every pixel inside its image.
-            unsafe {
-                let (x, y) = (x.as_ptr(), y.as_mut_ptr());
-                match self.kind {
-                    Kind::Plain => self.chunk::<Winograd>(x, tiles, y, slope),
-                    Kind::Doubled => self.chunk::<Doubled>(x, tiles, y, slope),
-                }
-            }
-        }
-    }
-
-    /// At most [`TILE`] tiles.
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn chunk<T: Transform>(&self, x: *const f32, tiles: &[[u32; 2]], y: *mut f32, slope: f32) {
-        // SAFETY: promised by the caller.
+        assert!(kernel != Kernel::REFERENCE, "the reference is a stencil");
+        let (x, y) = (x.as_ptr(), y.as_mut_ptr());
+        // SAFETY: the assertion keeps every window and every pixel inside its image, and the kernel was chosen because the
+        // machine has the instructions.
         unsafe {
-            match tiles.len() {
-                6 => self.some::<T, 6>(x, tiles, y, slope),
-                5 => self.some::<T, 5>(x, tiles, y, slope),
-                4 => self.some::<T, 4>(x, tiles, y, slope),
-                3 => self.some::<T, 3>(x, tiles, y, slope),
-                2 => self.some::<T, 2>(x, tiles, y, slope),
-                _ => self.some::<T, 1>(x, tiles, y, slope),
+            #[cfg(target_arch = "x86_64")]
+            if kernel.has_avx2() {
+                return match self.kind {
+                    Kind::Plain => avx2::apply::<Winograd>(self, x, y, slope),
+                    Kind::Doubled => avx2::apply::<Doubled>(self, x, y, slope),
+                };
             }
-        }
-    }
-
-    /// `N` tiles.
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn some<T: Transform, const N: usize>(
-        &self,
-        x: *const f32,
-        tiles: &[[u32; 2]],
-        y: *mut f32,
-        slope: f32,
-    ) {
-        let mut windows: MaybeUninit<[[Pixel; N]; MOST_POINTS]> = MaybeUninit::uninit();
-        let mut products: MaybeUninit<[[Pixel; N]; MOST_POINTS]> = MaybeUninit::uninit();
-        let (window, product) =
-            (windows.as_mut_ptr().cast::<[Pixel; N]>(), products.as_mut_ptr().cast::<[Pixel; N]>());
-        // SAFETY: there are `N` tiles inside the images; every point of every window is written before it is
-        // read, and so is every product.
-        unsafe {
-            for (place, tile) in tiles.iter().enumerate().take(N) {
-                for half in 0..self.inputs.div_ceil(8) {
-                    T::sample(x.add(tile[0] as usize + half * 8), self.rows[0], |point, number| {
-                        (*window.add(point))[place][half] = number;
-                    });
-                }
-            }
-            for point in 0..T::POINTS {
-                let weights = self.weights.as_ptr().add(point * self.inputs * LANES);
-                let values = window.add(point).cast::<f32>();
-                let mut sums = [[_mm256_setzero_ps(); 2]; N];
-                for input in 0..self.inputs {
-                    let low = _mm256_loadu_ps(weights.add(input * LANES));
-                    let high = _mm256_loadu_ps(weights.add(input * LANES + 8));
-                    for (place, sum) in sums.iter_mut().enumerate() {
-                        let value = _mm256_broadcast_ss(&*values.add(place * LANES + input));
-                        sum[0] = _mm256_fmadd_ps(low, value, sum[0]);
-                        sum[1] = _mm256_fmadd_ps(high, value, sum[1]);
-                    }
-                }
-                *product.add(point) = sums;
-            }
-            for (place, tile) in tiles.iter().enumerate().take(N) {
-                for half in 0..2 {
-                    let bias = _mm256_loadu_ps(self.bias.as_ptr().add(half * 8));
-                    let pixels = T::fold(|point| (*product.add(point))[place][half]);
-                    for (index, sum) in pixels.into_iter().enumerate() {
-                        let sum = _mm256_add_ps(sum, bias);
-                        let scaled = _mm256_mul_ps(sum, _mm256_set1_ps(slope));
-                        let to = tile[1] as usize + index / 2 * self.rows[1] + index % 2 * LANES + half * 8;
-                        // The sign bit of `sum` chooses.
-                        _mm256_storeu_ps(y.add(to), _mm256_blendv_ps(sum, scaled, sum));
-                    }
-                }
+            match self.kind {
+                Kind::Plain => four_lanes::apply::<Winograd>(self, x, y, slope),
+                Kind::Doubled => four_lanes::apply::<Doubled>(self, x, y, slope),
             }
         }
     }
@@ -190,9 +118,8 @@ impl TiledConvolution {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{After, Places, Stencil, fast};
+    use super::super::{After, Places, Stencil};
     use super::*;
-    use crate::dense::Kernel;
     use understudy_core::Random;
 
     fn at(side: usize, row: usize, column: usize) -> usize {
@@ -201,9 +128,6 @@ mod tests {
 
     #[test]
     fn few_products_give_what_many_give() {
-        if !fast(Kernel::detect()) {
-            return;
-        }
         let mut random = Random::new(7);
         for (side, share, inputs) in
             [(2, 1.0, 16), (6, 1.0, 8), (8, 0.9, 16), (8, 1.0, 3), (16, 0.85, 16), (32, 1.0, 16)]
@@ -240,18 +164,20 @@ mod tests {
                     let to = at(side, pixel / side + 1, pixel % side + 1);
                     seen[to..to + LANES].copy_from_slice(&given[from..from + LANES]);
                 }
-                let (mut truth, mut got) = (vec![0.0; seen.len()], vec![0.0; seen.len()]);
+                let mut truth = vec![0.0; seen.len()];
                 stencil.apply(Kernel::REFERENCE, &seen, &places, &mut truth, After::Leaky(0.2));
-                // SAFETY: the machine has the instructions.
-                unsafe { tiled.apply(&given, &mut got, 0.2) };
-                for [_, pixel] in places.pairs() {
-                    for lane in *pixel as usize..*pixel as usize + LANES {
-                        let (truth, got) = (truth[lane], got[lane]);
-                        assert!((truth - got).abs() < 1e-4, "{kind:?} {side}: {truth} {got}");
+                for fast in Kernel::all().filter(|fast| *fast != Kernel::REFERENCE) {
+                    let mut got = vec![0.0; seen.len()];
+                    tiled.apply(fast, &given, &mut got, 0.2);
+                    for [_, pixel] in places.pairs() {
+                        for lane in *pixel as usize..*pixel as usize + LANES {
+                            let (truth, got) = (truth[lane], got[lane]);
+                            assert!((truth - got).abs() < 1e-4, "{kind:?} {side}: {truth} {got}");
+                        }
                     }
+                    // The frame of zeros stays.
+                    assert!(got[..(side + 2) * LANES].iter().all(|number| *number == 0.0));
                 }
-                // The frame of zeros stays.
-                assert!(got[..(side + 2) * LANES].iter().all(|number| *number == 0.0));
             }
         }
     }

@@ -3,9 +3,41 @@
 //! channels with sixteen cost thirty-two. See [`Transform`].
 
 use super::LANES;
-use std::arch::x86_64::*;
+use crate::four_lanes::Four;
 
-/// One way to convolve a tile of 2×2 pixels.
+/// Some channels of a pixel in a register, of whatever width.
+pub trait Channels: Copy {
+    /// # Safety
+    /// As many numbers as the register has lanes can be read, and the machine has its instructions.
+    unsafe fn load(from: *const f32) -> Self;
+    /// # Safety
+    /// The machine has the instructions of the register.
+    unsafe fn plus(self, other: Self) -> Self;
+    /// # Safety
+    /// As [`Channels::plus`].
+    unsafe fn minus(self, other: Self) -> Self;
+}
+
+impl Channels for Four {
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        self - other
+    }
+}
+
+/// One way to convolve a tile of 2×2 pixels. Its functions become part of the kernel that calls them, which knows the
+/// machine's instructions: they must be inlined, and so must what they call.
 pub trait Transform {
     /// Products per tile, for each pair of channels.
     const POINTS: usize;
@@ -13,17 +45,18 @@ pub trait Transform {
     /// The kernel by points.
     fn kernel(kernel: &[f32; 9]) -> impl Iterator<Item = f32>;
 
-    /// Eight channels of the window by points.
+    /// Some channels of the window by points, written to `to`, a point every `step` bytes.
     ///
     /// # Safety
-    /// The machine has AVX2 and FMA; the window, whose rows are `row` numbers apart, lies in an image.
-    unsafe fn sample(from: *const f32, row: usize, give: impl FnMut(usize, __m256));
+    /// The machine has the instructions of the register; the window, whose rows are `row` numbers apart, lies in an image;
+    /// all points can be written.
+    unsafe fn sample<C: Channels>(from: *const f32, row: usize, to: *mut C, step: usize);
 
-    /// Four pixels by rows from the products, eight channels.
+    /// Four pixels by rows from the products, which are read from `from`, a point every `step` bytes.
     ///
     /// # Safety
-    /// The machine has AVX2 and FMA.
-    unsafe fn fold(at: impl Fn(usize) -> __m256) -> [__m256; 4];
+    /// The machine has the instructions of the register, and all points can be read.
+    unsafe fn fold<C: Channels>(from: *const C, step: usize) -> [C; 4];
 }
 
 /// Applies a map of three numbers to the columns of a 3×3 kernel, then to the rows of what comes out.
@@ -36,6 +69,20 @@ fn both_ways<const N: usize>(kernel: &[f32; 9], map: fn([f32; 3]) -> [f32; N]) -
 /// Aᵀ[(G g Gᵀ) ⊙ (Bᵀ d B)]A`. The window is 4×4 pixels.
 pub struct Winograd;
 
+/// `Bᵀ` on four numbers.
+#[inline(always)]
+unsafe fn spread<C: Channels>([a, b, c, d]: [C; 4]) -> [C; 4] {
+    // SAFETY: promised by the caller.
+    unsafe { [a.minus(c), b.plus(c), c.minus(b), b.minus(d)] }
+}
+
+/// `Aᵀ` on four numbers.
+#[inline(always)]
+unsafe fn gather<C: Channels>([a, b, c, d]: [C; 4]) -> [C; 2] {
+    // SAFETY: promised by the caller.
+    unsafe { [a.plus(b).plus(c), b.minus(c).minus(d)] }
+}
+
 impl Transform for Winograd {
     const POINTS: usize = 16;
 
@@ -43,40 +90,42 @@ impl Transform for Winograd {
         both_ways(kernel, |[a, b, c]| [a, 0.5 * (a + b + c), 0.5 * (a - b + c), c])
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn sample(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
-        // SAFETY: the caller's window is 4×4 pixels.
+    #[inline(always)]
+    unsafe fn sample<C: Channels>(from: *const f32, row: usize, to: *mut C, step: usize) {
+        // SAFETY: the caller's window is 4×4 pixels, and sixteen points can be written.
         unsafe {
-            let at = |down: usize, across: usize| _mm256_loadu_ps(from.add(down * row + across * LANES));
+            // Column by column: all sixteen pixels do not fit into registers.
             for column in 0..4 {
-                let across = |row: usize| match column {
-                    0 => _mm256_sub_ps(at(row, 0), at(row, 2)),
-                    1 => _mm256_add_ps(at(row, 1), at(row, 2)),
-                    2 => _mm256_sub_ps(at(row, 2), at(row, 1)),
-                    _ => _mm256_sub_ps(at(row, 1), at(row, 3)),
-                };
-                let rows = [across(0), across(1), across(2), across(3)];
-                give(column, _mm256_sub_ps(rows[0], rows[2]));
-                give(4 + column, _mm256_add_ps(rows[1], rows[2]));
-                give(8 + column, _mm256_sub_ps(rows[2], rows[1]));
-                give(12 + column, _mm256_sub_ps(rows[1], rows[3]));
+                let (first, second) = [(0, 2), (1, 2), (2, 1), (1, 3)][column];
+                let mut rows = [C::load(from); 4];
+                for (down, out) in rows.iter_mut().enumerate() {
+                    let from = from.add(down * row);
+                    let [a, b] = [C::load(from.add(first * LANES)), C::load(from.add(second * LANES))];
+                    *out = if column == 1 { a.plus(b) } else { a.minus(b) };
+                }
+                let points = spread(rows);
+                for (down, point) in points.into_iter().enumerate() {
+                    *to.byte_add((4 * down + column) * step) = point;
+                }
             }
         }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn fold(at: impl Fn(usize) -> __m256) -> [__m256; 4] {
-        let upper = |column: usize| _mm256_add_ps(_mm256_add_ps(at(column), at(4 + column)), at(8 + column));
-        let lower =
-            |column: usize| _mm256_sub_ps(_mm256_sub_ps(at(4 + column), at(8 + column)), at(12 + column));
-        let across = |[a, b, c, d]: [__m256; 4]| {
-            [_mm256_add_ps(_mm256_add_ps(a, b), c), _mm256_sub_ps(_mm256_sub_ps(b, c), d)]
-        };
-        let [one, two] = across([upper(0), upper(1), upper(2), upper(3)]);
-        let [three, four] = across([lower(0), lower(1), lower(2), lower(3)]);
-        [one, two, three, four]
+    #[inline(always)]
+    unsafe fn fold<C: Channels>(from: *const C, step: usize) -> [C; 4] {
+        // SAFETY: sixteen points can be read.
+        unsafe {
+            let mut columns = [[*from; 2]; 4];
+            for (column, out) in columns.iter_mut().enumerate() {
+                let first = from.byte_add(column * step);
+                let (second, third) = (first.byte_add(4 * step), first.byte_add(8 * step));
+                *out = gather([*first, *second, *third, *first.byte_add(12 * step)]);
+            }
+            let [a, b, c, d] = columns;
+            let [one, two] = gather([a[0], b[0], c[0], d[0]]);
+            let [three, four] = gather([a[1], b[1], c[1], d[1]]);
+            [one, two, three, four]
+        }
     }
 }
 
@@ -93,34 +142,37 @@ impl Transform for Doubled {
         both_ways(kernel, |[a, b, c]| [a, a + b + c, c])
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn sample(from: *const f32, row: usize, mut give: impl FnMut(usize, __m256)) {
-        // SAFETY: the caller's window is 3×3 pixels.
+    #[inline(always)]
+    unsafe fn sample<C: Channels>(from: *const f32, row: usize, to: *mut C, step: usize) {
+        // SAFETY: the caller's window is 3×3 pixels, and nine points can be written.
         unsafe {
-            let at = |down: usize, across: usize| _mm256_loadu_ps(from.add(down * row + across * LANES));
             for column in 0..3 {
-                let across = |row: usize| match column {
-                    0 => _mm256_sub_ps(at(row, 0), at(row, 1)),
-                    1 => at(row, 1),
-                    _ => _mm256_sub_ps(at(row, 2), at(row, 1)),
-                };
-                let rows = [across(0), across(1), across(2)];
-                give(column, _mm256_sub_ps(rows[0], rows[1]));
-                give(3 + column, rows[1]);
-                give(6 + column, _mm256_sub_ps(rows[2], rows[1]));
+                let mut rows = [C::load(from); 3];
+                for (down, out) in rows.iter_mut().enumerate() {
+                    let from = from.add(down * row);
+                    let own = C::load(from.add(column * LANES));
+                    *out = if column == 1 { own } else { own.minus(C::load(from.add(LANES))) };
+                }
+                let points = [rows[0].minus(rows[1]), rows[1], rows[2].minus(rows[1])];
+                for (down, point) in points.into_iter().enumerate() {
+                    *to.byte_add((3 * down + column) * step) = point;
+                }
             }
         }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn fold(at: impl Fn(usize) -> __m256) -> [__m256; 4] {
-        let upper = |column: usize| _mm256_add_ps(at(column), at(3 + column));
-        let lower = |column: usize| _mm256_add_ps(at(3 + column), at(6 + column));
-        let across = |[a, b, c]: [__m256; 3]| [_mm256_add_ps(a, b), _mm256_add_ps(b, c)];
-        let [one, two] = across([upper(0), upper(1), upper(2)]);
-        let [three, four] = across([lower(0), lower(1), lower(2)]);
-        [one, two, three, four]
+    #[inline(always)]
+    unsafe fn fold<C: Channels>(from: *const C, step: usize) -> [C; 4] {
+        // SAFETY: nine points can be read.
+        unsafe {
+            let mut columns = [[*from; 2]; 3];
+            for (column, out) in columns.iter_mut().enumerate() {
+                let first = from.byte_add(column * step);
+                let middle = *first.byte_add(3 * step);
+                *out = [(*first).plus(middle), middle.plus(*first.byte_add(6 * step))];
+            }
+            let [a, b, c] = columns;
+            [a[0].plus(b[0]), b[0].plus(c[0]), a[1].plus(b[1]), b[1].plus(c[1])]
+        }
     }
 }

@@ -1,0 +1,124 @@
+//! The native side of comparisons with browsers: `native TWIN FILE` poses a twin at random, writes poses and vertices to
+//! FILE, and then times a round of them for every line that it reads, in ms per pose. `native --made FOLDER` writes twins
+//! of film size with weights that mean nothing, for tests. `apps/wasm/js/bench` and `apps/wasm/js/test` start it.
+
+// A program that talks to another one by its output.
+#![allow(clippy::print_stdout)]
+
+#[path = "../../../crates/runtime/tests/common/twins.rs"]
+mod twins;
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::Instant;
+use understudy_core::{Quat, Random};
+use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
+
+/// Poses that are compared and timed.
+const POSES: usize = 12;
+/// A round lasts about so long, seconds.
+const ROUND: f64 = 0.15;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match &words[..] {
+        [made, folder] if made == "--made" => make(Path::new(folder)),
+        [twin, file] => compare(&Twin::parse(&fs::read(twin)?)?, Path::new(file)),
+        _ => Err("native TWIN FILE, or native --made FOLDER".into()),
+    }
+}
+
+fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
+    for (name, twin) in
+        [("body", twins::body()), ("face", twins::face()), ("diff", twins::diff()), ("skin", twins::skin())]
+    {
+        fs::write(folder.join(format!("{name}.twin")), twin.to_bytes()?)?;
+    }
+    Ok(())
+}
+
+/// Random poses of a twin, one after another in every array.
+struct Poses {
+    bones: Vec<Affine3A>,
+    controls: Vec<f32>,
+}
+
+impl Poses {
+    /// Controls in their ranges, half of them at rest; bones turned against their parents.
+    fn new(twin: &Twin) -> Self {
+        let (inputs, rest, mut random) = (&twin.header().inputs, twin.rest_bones(), Random::new(7));
+        let (mut bones, mut controls) = (Vec::new(), Vec::new());
+        for _ in 0..POSES {
+            for spec in (0..inputs.controls.len()).map(|control| inputs.controls.get(control)) {
+                let (low, high) = (spec.low.max(-1e3), spec.high.min(1e3));
+                controls.push(if random.unit() < 0.5 { spec.default } else { random.uniform(low, high) });
+            }
+            let turns: Vec<Quat> = inputs
+                .bones
+                .iter()
+                .map(|_| Quat::from_scaled_axis(Vec3::from_array([0; 3].map(|_| random.uniform(-0.2, 0.2)))))
+                .collect();
+            let turned = |bone: usize| -> Affine3A {
+                // Up the tree: parents may stand behind their children.
+                let mut out = Affine3A::from_quat(turns[bone]);
+                let mut at = bone;
+                while let Some(parent) = inputs.bones[at].parent {
+                    let local = rest[parent].inverse() * rest[at];
+                    out = Affine3A::from_quat(turns[parent]) * local * out;
+                    at = parent;
+                }
+                rest[at] * out
+            };
+            bones.extend((0..inputs.bones.len()).map(turned));
+        }
+        Self { bones, controls }
+    }
+
+    fn play(&self, player: &mut Player, pose: usize, out: &mut [Vec3]) -> Result<(), Box<dyn Error>> {
+        let (joints, width) = (self.bones.len() / POSES, self.controls.len() / POSES);
+        let controls = &self.controls[pose * width..(pose + 1) * width];
+        let bones = &self.bones[pose * joints..(pose + 1) * joints];
+        let pose =
+            if joints > 0 { Pose::Bones { bones, extras: controls } } else { Pose::Controls(controls) };
+        Ok(player.pose(pose, out)?)
+    }
+}
+
+fn compare(twin: &Twin, file: &Path) -> Result<(), Box<dyn Error>> {
+    let poses = Poses::new(twin);
+    let mut player = twin.player(1);
+    let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+    let joints = poses.bones.len() / POSES;
+    let sizes = [POSES, poses.controls.len() / POSES, joints, out.len()];
+    let mut bytes: Vec<u8> = sizes.iter().flat_map(|size| (*size as u32).to_le_bytes()).collect();
+    let mut put = |numbers: &[f32]| bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    put(&poses.controls);
+    for bone in &poses.bones {
+        let c = bone.to_cols_array();
+        put(&[c[0], c[1], c[2], 0.0, c[3], c[4], c[5], 0.0, c[6], c[7], c[8], 0.0, c[9], c[10], c[11], 1.0]);
+    }
+    for pose in 0..POSES {
+        poses.play(&mut player, pose, &mut out)?;
+        out.iter().for_each(|place| put(&place.to_array()));
+    }
+    fs::write(file, bytes)?;
+    println!("ready");
+    std::io::stdout().flush()?;
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while start.elapsed().as_secs_f64() < ROUND {
+            for pose in 0..POSES {
+                let start = Instant::now();
+                poses.play(&mut player, pose, &mut out)?;
+                times.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        println!("{}", times[times.len() / 2]);
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+// What is measured, in Node.js and in a browser alike: the vertices of poses against those that the run time gave
+// natively, and ms per pose, round by round.
+
+/** Reads a file that `apps/wasm/examples/native.rs` wrote. */
+export function parsePoses(buffer) {
+  const [poses, controls, bones, vertices] = new Uint32Array(buffer, 0, 4);
+  const numbers = new Float32Array(buffer, 16);
+  let at = 0;
+  const take = (count, size) =>
+    Array.from({ length: count }, () => numbers.subarray(at, (at += size)));
+  return {
+    controls: take(poses, controls),
+    bones: take(poses, 16 * bones),
+    vertices: take(poses, 3 * vertices),
+    poses: Array.from({ length: poses }, (_, pose) => pose),
+    byBones: bones > 0,
+  };
+}
+
+const poseOf = (data, pose) =>
+  data.byBones ? { bones: data.bones[pose], controls: data.controls[pose] } : { controls: data.controls[pose] };
+
+/** The largest distance between vertices over all poses, mm. */
+export function largestDifference(twin, data) {
+  const out = new Float32Array(3 * twin.vertexCount);
+  let most = 0;
+  for (const pose of data.poses) {
+    twin.pose(poseOf(data, pose), out);
+    const want = data.vertices[pose];
+    for (let first = 0; first < out.length; first += 3) {
+      const apart = Math.hypot(out[first] - want[first], out[first + 1] - want[first + 1], out[first + 2] - want[first + 2]);
+      // A NaN is no small difference.
+      if (!(apart <= most)) most = apart;
+    }
+  }
+  return 10 * most;
+}
+
+/** The median ms per pose of a round of so many seconds. Browsers' clocks are coarse: several runs over all poses make one. */
+export function timeRound(twin, data, seconds = 0.15) {
+  const out = new Float32Array(3 * twin.vertexCount);
+  const times = [];
+  const start = performance.now();
+  while (performance.now() - start < 1000 * seconds || times.length < 3) {
+    const begin = performance.now();
+    for (const pose of data.poses) twin.pose(poseOf(data, pose), out);
+    times.push((performance.now() - begin) / data.poses.length);
+  }
+  times.sort((a, b) => a - b);
+  return times[times.length >> 1];
+}
