@@ -216,20 +216,10 @@ pub unsafe fn add_products<const N: usize, const H: usize>(
     count: usize,
     sums: &mut [[Four; H]; N],
 ) {
-    const UNROLL: usize = 4;
-    // SAFETY: promised by the caller.
-    unsafe {
-        let mut done = 0;
-        while done + UNROLL <= count {
-            for index in done..done + UNROLL {
-                add_product(weights.add(index * step), x, index, sums);
-            }
-            done += UNROLL;
-        }
-        while done < count {
-            add_product(weights.add(done * step), x, done, sums);
-            done += 1;
-        }
+    // Not unrolled: compilers then sum one row after another, and no register is left for what all of them read.
+    for index in 0..count {
+        // SAFETY: promised by the caller.
+        unsafe { add_product(weights.add(index * step), x, index, sums) };
     }
 }
 
