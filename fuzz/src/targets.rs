@@ -8,6 +8,7 @@
 //! drives the same functions with the committed corpus and fixed mutations in ordinary test runs.
 
 use understudy_io::Dim::Any;
+use understudy_io::alembic::{AlembicCache, AlembicOptions};
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
 use understudy_io::{Model, blendshape_npz, bvh, dataset, gltf, live_link, mesh_sequence, obj, real};
@@ -16,7 +17,7 @@ use understudy_io::{Model, blendshape_npz, bvh, dataset, gltf, live_link, mesh_s
 pub type Run = fn(&[u8]) -> bool;
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Run); 10] = [
+pub const TARGETS: [(&str, Run); 11] = [
     ("gltf", gltf),
     ("obj", obj),
     ("npz", npz),
@@ -27,6 +28,7 @@ pub const TARGETS: [(&str, Run); 10] = [
     ("dataset", dataset),
     ("bvh", bvh),
     ("live_link", live_link),
+    ("alembic", alembic),
 ];
 
 /// A glTF document without files beside it.
@@ -178,6 +180,20 @@ pub fn live_link(bytes: &[u8]) -> bool {
         live_link::parse_weights(text.as_bytes()).expect("we read what we write");
     }
     take.is_ok() | table.is_ok()
+}
+
+/// An animated mesh; every frame of a short one is read, and the first and last of a long one.
+pub fn alembic(bytes: &[u8]) -> bool {
+    let Ok(cache) = AlembicCache::parse(bytes.to_vec(), &AlembicOptions::default()) else { return false };
+    let mut vertices = Vec::new();
+    let last = cache.len() - 1;
+    let mut whole = true;
+    for frame in (0..=last.min(20)).chain([last]) {
+        // A later frame may be damaged; that is an error, not a panic.
+        whole &=
+            cache.frame(frame, &mut vertices).is_ok_and(|()| vertices.len() == cache.mesh().vertex_count());
+    }
+    whole
 }
 
 /// A zip archive whose directory has the right checksum for every stored member.

@@ -5,6 +5,7 @@
 //! writer goes through [`write_atomic`]. Readers convert to centimetres and Y-up and say what they did in a
 //! [`Conversion`].
 
+pub mod alembic;
 mod arrays;
 pub mod blendshape_npz;
 pub mod bvh;
@@ -15,9 +16,11 @@ pub mod gltf;
 pub mod live_link;
 pub mod mesh_sequence;
 mod model;
+mod names;
 pub mod npz;
 pub mod obj;
 pub mod onnx;
+mod polygons;
 pub mod real;
 mod scene;
 pub mod tensors;

@@ -1,5 +1,5 @@
-//! Animated meshes as `.npz`, frame by frame: what other programs bake, what scanners see and what `convert` writes
-//! of a dataset. A vertex that a scanner did not see is NaN.
+//! Animated meshes frame by frame, and how they are kept in `.npz`: what other programs bake, what scanners see and
+//! what `convert` writes of a dataset. Alembic caches ([`crate::alembic`]) become the same kind of scene. A vertex that a scanner did not see is NaN.
 //!
 //! | array | shape | |
 //! |---|---|---|
@@ -10,6 +10,7 @@
 //! | `unit_cm` | `[]` | optional: centimetres in one unit of length |
 
 use crate::Dim::{Any, Either, Exactly};
+use crate::alembic::AlembicCache;
 use crate::arrays::in_array;
 use crate::blendshape_npz::conversion;
 use crate::faces::drop_repeats;
@@ -19,13 +20,59 @@ use crate::{Conversion, ParseError, ReadError, read_bytes};
 use std::path::Path;
 use understudy_core::{Mesh, MeshParts, Vec3};
 
+/// Where frames are: in memory, or in a file that is read frame by frame.
+#[derive(Debug)]
+pub enum Frames {
+    /// `[f][n]` cm. NaN where a vertex is missing.
+    Memory(Vec<Vec<Vec3>>),
+    /// An Alembic cache.
+    Alembic(Box<AlembicCache>),
+}
+
+impl Frames {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Memory(frames) => frames.len(),
+            Self::Alembic(cache) => cache.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A frame, `[n]` cm.
+    ///
+    /// # Panics
+    /// When there is no such frame.
+    pub fn read(&self, frame: usize) -> Result<Vec<Vec3>, ParseError> {
+        let mut out = Vec::new();
+        self.read_into(frame, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Self::read`] into memory that is used again.
+    ///
+    /// # Panics
+    /// When there is no such frame.
+    pub fn read_into(&self, frame: usize, out: &mut Vec<Vec3>) -> Result<(), ParseError> {
+        match self {
+            Self::Memory(frames) => out.clone_from(&frames[frame]),
+            Self::Alembic(cache) => cache.frame(frame, out)?,
+        }
+        Ok(())
+    }
+}
+
 /// A mesh and its frames.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct MeshSequence {
     /// Topology and rest pose, cm, where the file has faces and a rest pose without gaps.
     pub mesh: Option<Mesh>,
-    /// `[f][n]` cm; at least one. NaN where a vertex is missing.
-    pub frames: Vec<Vec<Vec3>>,
+    /// At least one.
+    pub frames: Frames,
     /// Frames a second, where the file says.
     pub rate: Option<f32>,
     /// What was done to the file's units.
@@ -37,8 +84,21 @@ pub struct MeshSequence {
 impl MeshSequence {
     /// Frame and vertex of the first that is missing.
     pub fn first_gap(&self) -> Option<(usize, usize)> {
+        let Frames::Memory(frames) = &self.frames else { return None };
         let gap = |frame: &Vec<Vec3>| frame.iter().position(|vertex| vertex.is_nan());
-        self.frames.iter().enumerate().find_map(|(number, frame)| Some((number, gap(frame)?)))
+        frames.iter().enumerate().find_map(|(number, frame)| Some((number, gap(frame)?)))
+    }
+}
+
+impl From<AlembicCache> for MeshSequence {
+    fn from(cache: AlembicCache) -> Self {
+        Self {
+            mesh: Some(cache.mesh().clone()),
+            rate: cache.rate(),
+            conversion: cache.conversion().clone(),
+            warnings: cache.warnings().to_vec(),
+            frames: Frames::Alembic(Box::new(cache)),
+        }
     }
 }
 
@@ -104,7 +164,7 @@ pub(crate) fn from_archive(npz: &NpzReader) -> Result<MeshSequence, ParseError> 
         warnings.extend(drop_repeats(&mut parts));
         mesh = Some(parts.build().map_err(|error| in_array(polygons, error))?);
     }
-    Ok(MeshSequence { mesh, frames, rate, conversion, warnings })
+    Ok(MeshSequence { mesh, frames: Frames::Memory(frames), rate, conversion, warnings })
 }
 
 #[cfg(test)]
@@ -129,14 +189,14 @@ mod tests {
         .expect("two frames");
         let mesh = plain.mesh.expect("it has faces");
         assert_eq!((plain.frames.len(), plain.rate, mesh.faces().len()), (2, None, 1));
-        assert_eq!(mesh.positions(), plain.frames[0]);
+        assert_eq!(mesh.positions(), plain.frames.read(0).expect("in memory"));
         let full = parse(archive(|npz| {
             npz.f32("vertices", &[2, 3, 3], &TWO).i32("faces", &[1, 3], &[0, 1, 2]);
             npz.f32("rest", &[3, 3], &TWO[9..]).f32("rate", &[], &[24.0]).f32("unit_cm", &[], &[10.0]);
         }))
         .expect("two frames");
-        assert_eq!((full.rate, full.frames[1][0]), (Some(24.0), Vec3::Z * 10.0));
-        assert_eq!(full.mesh.expect("it has faces").positions(), full.frames[1]);
+        assert_eq!((full.rate, full.frames.read(1).expect("in memory")[0]), (Some(24.0), Vec3::Z * 10.0));
+        assert_eq!(full.mesh.expect("it has faces").positions(), full.frames.read(1).expect("in memory"));
     }
 
     #[test]

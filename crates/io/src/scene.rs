@@ -1,6 +1,7 @@
 //! One door for files: [`open`] reads whatever a path names into a [`Scene`]. Which extension is which format is
 //! said in one table, `FORMATS`, and nowhere else: a new format is one module and one line there.
 
+use crate::alembic::{AlembicCache, AlembicOptions};
 use crate::bvh::{self, Bvh, BvhOptions};
 use crate::dataset::DatasetReader;
 use crate::live_link::{self, LiveLinkTake, WeightTable};
@@ -21,6 +22,8 @@ pub enum Format {
     Gltf,
     /// A NumPy archive: shapes, frames, weights or other arrays.
     Npz,
+    /// An Alembic cache.
+    Alembic,
     /// Motion capture.
     Bvh,
     /// A Live Link Face take or a table of weights.
@@ -36,11 +39,12 @@ pub enum Format {
 type Reader = fn(&Path, &OpenOptions) -> Result<Scene, ReadError>;
 
 /// Every format that has an extension, and what reads it as a scene.
-const FORMATS: [(&str, Format, Option<Reader>); 8] = [
+const FORMATS: [(&str, Format, Option<Reader>); 9] = [
     ("obj", Format::Obj, Some(|path, _| Ok(Scene::Model(Box::new(obj::read(path)?.into()))))),
     ("glb", Format::Glb, Some(read_gltf)),
     ("gltf", Format::Gltf, Some(read_gltf)),
     ("npz", Format::Npz, Some(|path, _| read_npz(path))),
+    ("abc", Format::Alembic, Some(|path, _| read_alembic(path))),
     (
         "bvh",
         Format::Bvh,
@@ -125,6 +129,10 @@ fn read_gltf(path: &Path, options: &OpenOptions) -> Result<Scene, ReadError> {
     Ok(Scene::Model(Box::new(gltf::read_with(path, &options)?)))
 }
 
+fn read_alembic(path: &Path) -> Result<Scene, ReadError> {
+    Ok(Scene::Sequence(Box::new(AlembicCache::open(path, &AlembicOptions::default())?.into())))
+}
+
 /// By its arrays: shapes, frames, weights, or anything else.
 fn read_npz(path: &Path) -> Result<Scene, ReadError> {
     let archive = NpzReader::read(path)?;
@@ -169,7 +177,7 @@ impl Scene {
             Self::Motion(_) => "a motion file",
             Self::Take(_) => "a Live Link Face take",
             Self::Weights(_) => "a table of weights",
-            Self::Sequence(_) => "an archive of frames",
+            Self::Sequence(_) => "a mesh frame by frame",
             Self::Dataset(_) => "a dataset",
             Self::Archive(_) => "an archive of arrays",
         }
@@ -279,7 +287,7 @@ mod tests {
             ("B.OBJ", OBJ.as_bytes(), "a mesh", true),
             ("a.glb", &glb, "a model", true),
             ("shapes.npz", &shapes, "a model", true),
-            ("frames.npz", &frames, "an archive of frames", false),
+            ("frames.npz", &frames, "a mesh frame by frame", false),
             ("weights.npz", &weights, "a table of weights", false),
             ("other.npz", &other, "an archive of arrays", false),
             ("a.bvh", BVH.as_bytes(), "a motion file", false),
@@ -302,7 +310,10 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, b"x").expect("writable");
             let error = open(&path).expect_err(name).to_string();
-            assert!(error.contains(name) && error.contains(".obj, .glb, .gltf, .npz, .bvh, .csv"), "{error}");
+            assert!(
+                error.contains(name) && error.contains(".obj, .glb, .gltf, .npz, .abc, .bvh, .csv"),
+                "{error}"
+            );
         }
         assert!(matches!(open(folder.path()), Err(ReadError::Format { .. })), "a folder without a dataset");
         assert!(matches!(open(&folder.path().join("absent.glb")), Err(ReadError::Open { .. })));

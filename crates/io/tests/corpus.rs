@@ -2,6 +2,8 @@
 //! through the same functions that the fuzzers run. Nothing may panic, nor take memory that its
 //! input does not account for. `make_corpus` (ignored) writes the corpus.
 
+#[path = "alembic_support/mod.rs"]
+mod alembic_support;
 #[path = "corpus_support/maker.rs"]
 mod maker;
 #[path = "../../../fuzz/src/mutate.rs"]

@@ -3,9 +3,10 @@
 use super::accessor::Accessors;
 use super::metres::to_cm;
 use super::morph::Morphs;
-use super::nodes::{NodeBones, Nodes, UniqueNames};
+use super::nodes::{NodeBones, Nodes};
 use super::rate::detect_rate;
 use crate::ParseError;
+use crate::names::UniqueNames;
 use ::gltf::json::Root;
 use ::gltf::json::animation::{Animation, Interpolation, Property};
 use ::gltf::json::validation::Checked;

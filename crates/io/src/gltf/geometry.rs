@@ -4,9 +4,10 @@
 use super::accessor::Accessors;
 use super::extras::{MeshExtras, PrimitivePlan};
 use super::metres::vector_to_cm;
-use super::nodes::{Nodes, UniqueNames};
+use super::nodes::Nodes;
 use crate::ParseError;
 use crate::faces::names_a_vertex_twice;
+use crate::names::UniqueNames;
 use ::gltf::json::Root;
 use ::gltf::json::mesh::{Mode, Primitive, Semantic};
 use ::gltf::json::validation::Checked;

@@ -2,9 +2,9 @@
 
 use super::metres::vector_to_cm;
 use crate::ParseError;
+use crate::names::UniqueNames;
 use ::gltf::json::{Node, Root};
 use glam::{DAffine3, DMat3, DQuat, DVec3, Quat, Vec3};
-use std::collections::HashMap;
 use understudy_core::{Bone, JointTransform};
 
 /// A scale of zero hides a part in some files; bones must stay invertible.
@@ -115,25 +115,6 @@ impl NodeBones {
         let name = self.names.take(&format!("{} bind", self.bones[parent].name));
         self.bones.push(Bone { name, parent: Some(parent), rest: JointTransform::IDENTITY });
         self.bones.len() - 1
-    }
-}
-
-/// Hands out names, each once: `arm`, `arm_2`, `arm_3`.
-#[derive(Default)]
-pub(super) struct UniqueNames {
-    taken: HashMap<String, usize>,
-}
-
-impl UniqueNames {
-    pub fn take(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        while self.taken.contains_key(&name) {
-            let uses = self.taken.entry(wanted.to_owned()).or_insert(1);
-            *uses += 1;
-            name = format!("{wanted}_{uses}");
-        }
-        self.taken.insert(name.clone(), 1);
-        name
     }
 }
 

@@ -2,12 +2,9 @@
 
 use super::ObjMesh;
 use super::segments::{Labels, Notes};
-use crate::faces::{dropped_warning, names_a_vertex_twice};
+use crate::polygons::{Corner, Polygons};
 use crate::{Conversion, ParseError};
-use understudy_core::{Face, MeshParts, Vec2, Vec3};
-
-/// One corner of a face as indices from 0; the texture coordinate may be missing.
-type Corner = (usize, Option<usize>);
+use understudy_core::{Vec2, Vec3};
 
 #[derive(Default)]
 struct Parser {
@@ -129,30 +126,17 @@ impl Parser {
         if self.skipped > 0 {
             warnings.push(format!("{} points, lines or curves are skipped", self.skipped));
         }
-        let mut parts = MeshParts { uvs: self.uvs, ..MeshParts::default() };
+        let mut polygons = Polygons::default();
         let mut labels = Vec::new();
-        let (mut flat, mut bare) = (0, 0);
         let ends = self.polygons.iter().skip(1).map(|(_, first)| *first).chain([self.corners.len()]);
         for (polygon, (&(line, first), end)) in self.polygons.iter().zip(ends).enumerate() {
             let corners = &self.corners[first..end];
-            check_corners(corners, self.positions.len(), parts.uvs.len())
+            check_corners(corners, self.positions.len(), self.uvs.len())
                 .map_err(|problem| ParseError::new(format!("line {line}"), problem))?;
-            let textured = corners.iter().all(|(_, uv)| uv.is_some());
-            bare += usize::from(!textured);
-            for piece in pieces(corners) {
-                let face = face_of(&piece, |(vertex, _)| vertex as u32);
-                if names_a_vertex_twice(&face) {
-                    flat += 1;
-                    continue;
-                }
-                let uv = |(_, uv): Corner| uv.filter(|_| textured).map_or(Face::NONE, |uv| uv as u32);
-                parts.face_uvs.push(face_of(&piece, uv));
-                parts.faces.push(face);
-                labels.push(polygon);
-            }
+            labels.extend(std::iter::repeat_n(polygon, polygons.add(corners)));
         }
-        warnings.extend(dropped_warning(flat));
-        mend_texture(&mut parts, bare, self.polygons.len(), &mut warnings);
+        let (mut parts, mended) = polygons.finish(self.uvs);
+        warnings.extend(mended);
         parts.positions = self.positions;
         parts.segments = match self.notes.segments(parts.positions.len()) {
             Some(noted) => noted.map_err(|problem| ParseError::new("segment notes", problem))?,
@@ -194,44 +178,11 @@ fn check_corners(corners: &[Corner], positions: usize, uvs: usize) -> Result<(),
     Ok(())
 }
 
-/// A triangle or a quad as it is, more corners as a fan of triangles.
-fn pieces(corners: &[Corner]) -> Vec<Vec<Corner>> {
-    if corners.len() <= 4 {
-        return vec![corners.to_vec()];
-    }
-    (1..corners.len() - 1).map(|i| vec![corners[0], corners[i], corners[i + 1]]).collect()
-}
-
-fn face_of(corners: &[Corner], map: impl Fn(Corner) -> u32) -> Face {
-    match *corners {
-        [a, b, c, d] => Face::quad(map(a), map(b), map(c), map(d)),
-        [a, b, c, ..] => Face::triangle(map(a), map(b), map(c)),
-        _ => unreachable!("faces of fewer corners are refused where they are read"),
-    }
-}
-
-/// Faces without texture coordinates among faces with them share one.
-fn mend_texture(parts: &mut MeshParts, bare: usize, polygons: usize, warnings: &mut Vec<String>) {
-    if bare == polygons {
-        parts.face_uvs.clear();
-        return;
-    }
-    if bare > 0 {
-        warnings.push(format!("{bare} faces have no texture coordinates and share (0, 0)"));
-        let origin = parts.uvs.len() as u32;
-        parts.uvs.push(Vec2::ZERO);
-        for (uv, face) in parts.face_uvs.iter_mut().zip(&parts.faces) {
-            if uv.raw()[0] == Face::NONE {
-                *uv = face.map(|_| origin);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::parse;
     use super::*;
+    use understudy_core::Face;
 
     fn mesh(text: &str) -> ObjMesh {
         parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))

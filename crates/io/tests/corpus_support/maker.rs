@@ -1,6 +1,7 @@
 //! Makes the fuzz corpus: for every reader a few tiny files, `good-*` that it accepts and `bad-*` that it
 //! refuses, each bad one a mistake that people or hostile programs make.
 
+use crate::alembic_support::{self as abc, Archive, compound, f32s, f64s, i32s};
 use crate::packed;
 use flate2::{Compression, Crc, write::DeflateEncoder};
 use serde_json::{Value, json};
@@ -19,8 +20,20 @@ type Sample = (&'static str, &'static str, Vec<u8>);
 
 /// The whole corpus.
 pub fn all() -> Vec<Sample> {
-    [gltf(), texts(), npz(), blendshapes(), sequences(), real(), tensors(), datasets(), motion(), captures()]
-        .concat()
+    [
+        gltf(),
+        texts(),
+        npz(),
+        blendshapes(),
+        sequences(),
+        real(),
+        tensors(),
+        datasets(),
+        motion(),
+        captures(),
+        caches(),
+    ]
+    .concat()
 }
 
 fn mesh() -> Mesh {
@@ -420,5 +433,49 @@ fn captures() -> Vec<Sample> {
         ("live_link", "bad-columns.csv", b"smile,jaw\n1,2,3\n".to_vec()),
         ("live_link", "bad-timecode.csv", b"Timecode,BlendShapeCount,JawOpen\n99:99:99:99,1,0.5\n".to_vec()),
         ("live_link", "bad-truncated.csv", good[..good.len() - 200].to_vec()),
+    ]
+}
+
+fn caches() -> Vec<Sample> {
+    let square = |z: f32| f32s(&[0.0, 0.0, z, 1.0, 0.0, z, 1.0, 1.0, z, 0.0, 1.0, z]);
+    let faces: (&[i32], &[i32]) = (&[4], &[3, 2, 1, 0]);
+    let other: (&[i32], &[i32]) = (&[3], &[2, 1, 0]);
+    let heights = || vec![square(0.0), square(1.0), square(0.5)];
+    let moves = vec![f64s(&[1.0, 0.0, 0.0, 90.0]), f64s(&[2.0, 0.0, 0.0, 80.0])];
+    let mut body = abc::mesh("bodyShape", 1, heights(), &[faces, faces, faces]);
+    let uv = compound(
+        "uv",
+        vec![
+            abc::array(".vals", abc::F32, 2, 0, vec![f32s(&[0.0, 0.0, 1.0, 0.5])]),
+            abc::array(".indices", abc::U32, 1, 0, vec![i32s(&[0, 1, 1, 0])]),
+        ],
+    );
+    if let abc::Content::Properties(inner) = &mut body.properties[0].content {
+        inner.push(uv);
+    }
+    let moved = abc::transform("body", 1, &[1, 6], moves, vec![body]);
+    let whole =
+        Archive::new(0.1, 24.0, vec![moved, abc::mesh("hat", 0, vec![square(2.0)], &[faces])]).bytes();
+    let mut fine = Archive::new(0.0, 24.0, vec![abc::mesh("a", 2, heights(), &[faces])]);
+    fine.samplings.push((None, vec![0.0, 0.01, 0.5]));
+    let changing = Archive::new(0.0, 24.0, vec![abc::mesh("a", 1, heights(), &[faces, other, faces])]);
+    let mut open = whole.clone();
+    open[5] = 0;
+    // The object below itself: its group names its own place.
+    let mut round = whole.clone();
+    let place =
+        |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let root = place(&round, 8) as usize;
+    let top = place(&round, root + 8 + 16) as usize;
+    let own = (top as u64).to_le_bytes();
+    round[top + 16..top + 24].copy_from_slice(&own);
+    vec![
+        ("alembic", "good-objects.abc", whole.clone()),
+        ("alembic", "good-times.abc", fine.bytes()),
+        ("alembic", "bad-faces-change.abc", changing.bytes()),
+        ("alembic", "bad-never-closed.abc", open),
+        ("alembic", "bad-round.abc", round),
+        ("alembic", "bad-truncated.abc", whole[..whole.len() * 2 / 3].to_vec()),
+        ("alembic", "bad-hdf5.abc", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\0\0\0".to_vec()),
     ]
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use understudy_core::{Mesh, Vec3};
 use understudy_io::dataset::DatasetReader;
 use understudy_io::mesh_sequence::MeshSequence;
-use understudy_io::{Format, Model, Scene};
+use understudy_io::{Format, Model, ReadError, Scene};
 
 /// Frames a second where nothing says so.
 pub(super) const RATE: f32 = 30.0;
@@ -26,7 +26,7 @@ pub(super) struct Source {
 }
 
 /// What can be decomposed.
-const WANTED: &str = "a dataset, an .npz of frames, a .glb or .gltf animation, or .obj files";
+const WANTED: &str = "a dataset, an .npz or .abc of frames, a .glb or .gltf animation, or .obj files";
 
 impl Source {
     pub(super) fn read(config: &DecomposeConfig, watch: &dyn Watch) -> Result<Self, JobError> {
@@ -91,8 +91,9 @@ impl Source {
         }
         let mesh =
             file.mesh.take().ok_or_else(|| JobError::unusable(path, "has no array 'faces' or 'polys'"))?;
-        let (count, all) = (file.frames.len(), std::mem::take(&mut file.frames));
-        let frames = thin(all, most);
+        let count = file.frames.len();
+        let read = |frame| file.frames.read(frame).map_err(ReadError::content(path));
+        let frames: Vec<Vec<Vec3>> = spread(count, most).map(read).collect::<Result<_, _>>()?;
         let rate = file.rate.map(|rate| rate * frames.len() as f32 / count as f32);
         Ok(Self { name: stem(path), mesh, frames, rate })
     }
@@ -181,10 +182,4 @@ fn meshes_in(folder: &Path) -> Result<Vec<PathBuf>, JobError> {
 fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let kept = count.min(most);
     (0..kept).map(move |index| index * count / kept)
-}
-
-fn thin(frames: Vec<Vec<Vec3>>, most: usize) -> Vec<Vec<Vec3>> {
-    let mut chosen = spread(frames.len(), most).peekable();
-    let all = frames.into_iter().enumerate();
-    all.filter_map(|(index, frame)| chosen.next_if_eq(&index).map(|_| frame)).collect()
 }

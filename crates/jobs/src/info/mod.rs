@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use understudy_core::ControlSpec;
 use understudy_io::dataset::{DatasetError, DatasetReader, parse_manifest};
+use understudy_io::mesh_sequence::Frames;
 use understudy_io::npz::NpzReader;
 use understudy_io::onnx::description;
 use understudy_io::{Format, Scene};
@@ -201,7 +202,10 @@ fn scene(path: &Path, scene: Scene) -> Result<InfoReport, JobError> {
             mesh,
             clips: vec![clip(sequence.frames.len(), sequence.rate)],
             // A dataset as one archive has controls and bones beside its frames.
-            ..archive(&NpzReader::read(path)?)
+            ..match sequence.frames {
+                Frames::Memory(_) => archive(&NpzReader::read(path)?),
+                Frames::Alembic(_) => InfoReport::default(),
+            }
         },
         Scene::Archive(reader) => archive(&reader),
         Scene::Dataset(_) => return dataset(path, false, &crate::Silent),

@@ -21,7 +21,7 @@ pub(super) struct Targets {
 impl Targets {
     /// Reads all files; every one must have the rig's number of vertices.
     pub(super) fn read(config: &InvertConfig, vertices: usize, watch: &dyn Watch) -> Result<Self, JobError> {
-        const WANTED: &str = "an .npz of frames, an .obj, .glb or .gltf file";
+        const WANTED: &str = "an .npz or .abc of frames, an .obj, .glb or .gltf file";
         let mut targets = Self { frames: Vec::new(), rate: None, sources: Vec::new() };
         let mut clip_used = false;
         for path in &config.targets {
@@ -30,7 +30,9 @@ impl Targets {
             match inputs::open(path, WANTED, watch)? {
                 Scene::Sequence(sequence) => {
                     targets.rate = sequence.rate.or(targets.rate);
-                    targets.frames.extend(sequence.frames);
+                    for frame in 0..sequence.frames.len() {
+                        targets.frames.push(sequence.frames.read(frame).map_err(ReadError::content(path))?);
+                    }
                 }
                 Scene::Model(model) => {
                     let moves = model.skin.is_some() || !model.clips.is_empty();

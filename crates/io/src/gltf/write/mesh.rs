@@ -3,9 +3,9 @@
 
 use super::super::extras::{CorrectiveNote, MeshExtras, Notes, SEGMENT, TEXTURE, VERTEX};
 use super::super::metres::{vector_to_cm, vector_to_metres};
-use super::super::nodes::UniqueNames;
 use super::packer::Packer;
 use super::{GltfScene, SceneError, raw};
+use crate::names::UniqueNames;
 use ::gltf::json::material::{Material, PbrBaseColorFactor, PbrMetallicRoughness, StrengthFactor};
 use ::gltf::json::mesh::{Mesh as JsonMesh, MorphTarget, Primitive, Semantic};
 use ::gltf::json::validation::Checked::Valid;

@@ -11,7 +11,8 @@ mod packer;
 mod scene;
 
 use super::metres::vector_to_metres;
-use super::nodes::{UniqueNames, unit};
+use super::nodes::unit;
+use crate::names::UniqueNames;
 use crate::{WriteError, write_atomic};
 use ::gltf::json::extras::RawValue;
 use ::gltf::json::{self, Index, Node, Root};
