@@ -7,14 +7,15 @@ pub use crate::shell::{races, understudy};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, race, eval, ablations";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, race, eval, ablations";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
     match rest.split_first() {
-        Some((name @ (&"sampling" | &"inverse" | &"diff" | &"race" | &"eval" | &"ablations"), more)) => {
-            races(&[&[*name], more].concat())
-        }
+        Some((
+            name @ (&"sampling" | &"inverse" | &"diff" | &"auto" | &"race" | &"eval" | &"ablations"),
+            more,
+        )) => races(&[&[*name], more].concat()),
         Some((&"body", more)) => body(more),
         Some((&"face", more)) => bench_face::run(more),
         Some((&"skin", more)) => skin(more),

@@ -2,6 +2,7 @@
 //! recording, and what each part of a recipe is worth. Run by `cargo xtask bench`; never part of the product.
 
 mod ablations;
+mod auto;
 mod body;
 mod body_peers;
 mod body_training;
@@ -45,6 +46,8 @@ enum Command {
     Eval(eval::EvalArguments),
     /// What each part of a recipe is worth: learned without it, on the same poses.
     Ablations(ablations::AblationArguments),
+    /// Whether `learn auto` chooses the best kind.
+    Auto(auto::AutoArguments),
     /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
     Skin(skin::SkinArguments),
 }
@@ -126,6 +129,7 @@ fn run(command: Command) -> Result<()> {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Ablations(arguments) => ablations::run(&arguments),
+        Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
     }
 }

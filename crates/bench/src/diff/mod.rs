@@ -55,6 +55,15 @@ impl Part {
     }
 }
 
+/// A twin of `clips`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Contestant {
+    /// Ours.
+    Diff,
+    /// The one beside which it is weighed.
+    Face,
+}
+
 /// What to run.
 #[derive(Debug, Args)]
 pub struct DiffArguments {
@@ -75,6 +84,9 @@ pub struct DiffArguments {
     /// Only these characters in `clips`.
     #[arg(long, value_name = "RIG,RIG", value_delimiter = ',', default_values_t = ["mira".to_owned(), "ict".to_owned()])]
     rigs: Vec<String>,
+    /// Of `clips`, only learn this twin and stop: two runs side by side fill a machine of many cores.
+    #[arg(long, value_name = "KIND")]
+    only_learn: Option<Contestant>,
     /// Folder of recordings and twins.
     #[arg(long, value_name = "DIR", default_value = "target/bench/diff")]
     folder: PathBuf,
@@ -209,14 +221,25 @@ fn all_methods(report: &EvalReport) -> String {
 fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()> {
     let poses = arguments.full_poses;
     let [train, held_out, validation] = workshop.face_data(rig, poses)?;
-    let ours =
-        workshop.learn(&format!("{rig}-{poses}-diff"), &train, Learning::Diff(DiffLearning::default()))?;
-    let face = FaceLearning { minutes: Some(arguments.face_minutes), ..FaceLearning::default() };
-    let face = workshop.learn(&format!("{rig}-{poses}-face"), &train, Learning::Face(face))?;
+    let learned = |kind: Contestant| match kind {
+        Contestant::Diff => {
+            let ours = Learning::Diff(DiffLearning::default());
+            workshop.learn(&format!("{rig}-{poses}-diff"), &train, ours)
+        }
+        Contestant::Face => {
+            let face = FaceLearning { minutes: Some(arguments.face_minutes), ..FaceLearning::default() };
+            workshop.learn(&format!("{rig}-{poses}-face"), &train, Learning::Face(face))
+        }
+    };
+    if let Some(kind) = arguments.only_learn {
+        learned(kind)?;
+        return Ok(());
+    }
+    let (ours, face) = (learned(Contestant::Diff)?, learned(Contestant::Face)?);
     let config = EvalConfig {
         twin: ours.clone(),
         test: vec![held_out, validation],
-        train: Some(train),
+        train: Some(train.clone()),
         baselines: vec!["all".into()],
         against: vec![("face".into(), face)],
         report: Some(workshop.at(&format!("{rig}-{poses}-report"))),

@@ -29,7 +29,7 @@ const MOST_RANK: usize = 500;
 const COMPARED: usize = 800;
 /// Held-back poses on which ω is chosen, and the values that are tried.
 const SWEPT: usize = 16;
-const WEIGHTS: [f64; 6] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+const WEIGHTS: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 /// How much more or less than the median an anchor may count.
 const RANGE: f64 = 4.0;
 /// Poses that are worked on together.

@@ -184,7 +184,7 @@ pub fn learn_auto(config: &AutoConfig, watch: &dyn Watch) -> Result<AutoReport, 
     drop((trained, rig));
 
     let learning = Learning::all().into_iter().find(|learning| learning.name() == chosen);
-    let learning = learning.expect("it was tried").job().limited(config.minutes);
+    let learning = learning.expect("it was tried").limited(config.minutes);
     let finish = LearnConfig {
         rig: config.rig.clone(),
         half: config.half,

@@ -120,7 +120,7 @@ impl Bench<'_> {
     /// Trains and measures a kind; the inner error says why it does not fit the data.
     pub fn run(&self, learning: &Learning) -> Result<Result<Trial, LeftOut>, JobError> {
         let kind = learning.name();
-        let limited = learning.job().limited(self.config.trial_minutes);
+        let limited = learning.limited(self.config.trial_minutes);
         let key = self.key(&limited)?;
         let file = self.folder.join(format!("{kind}.json"));
         let trial = |kept: Kept, was_kept: bool| match kept.figures {

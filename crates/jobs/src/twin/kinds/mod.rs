@@ -135,6 +135,11 @@ impl Learning {
         }
     }
 
+    /// The same, to be learned in about so many minutes on two cores.
+    pub fn limited(&self, minutes: f64) -> Self {
+        self.job().limited(minutes)
+    }
+
     pub(crate) fn job(&self) -> &dyn Learn {
         match self {
             Self::Body(body) => body,
