@@ -31,8 +31,8 @@ pub struct AuraReport {
     pub bytes: usize,
 }
 
-/// Learns from so many frames of the take, and as many random poses.
-pub fn weigh(folder: &Path, frames: usize) -> Result<AuraReport> {
+/// Learns from so many frames of the take, and as many random poses; so many principal components of what bones leave.
+pub fn weigh(folder: &Path, frames: usize, components: usize) -> Result<AuraReport> {
     let rig = aura(folder)?;
     let take = animation(folder, frames)?;
     let split = take.len() * 4 / 5;
@@ -70,6 +70,7 @@ pub fn weigh(folder: &Path, frames: usize) -> Result<AuraReport> {
     // Exact bones are found slowly.
     let settings = SkinSettings {
         bones: BONES,
+        components,
         frame: false,
         rounds: [20, 400],
         tolerance: 1e-5,

@@ -112,6 +112,8 @@ pub fn run(arguments: &SkinArguments) -> Result<()> {
 
 /// Frames of Aura's take: every fourth.
 const AURA_FRAMES: usize = 700;
+/// Principal components of what Aura's bones leave, one twin each.
+const AURA_COMPONENTS: [usize; 2] = [0, 64];
 
 fn weigh_aura() -> Result<()> {
     let folder = data_folder().map(|data| data.join("compskin")).filter(|folder| folder.is_dir());
@@ -119,17 +121,19 @@ fn weigh_aura() -> Result<()> {
         print("no compskin data: Aura is left out");
         return Ok(());
     };
-    let report = aura::weigh(&folder, AURA_FRAMES)?;
-    print(&format!(
-        "aura: 40 bones learned from {} frames of her take and {} random poses; the best bones leave {:.4} mm (RMS); on \
+    for components in AURA_COMPONENTS {
+        let report = aura::weigh(&folder, AURA_FRAMES, components)?;
+        print(&format!(
+            "aura: 40 bones and {components} components learned from {} frames of her take and {} random poses; the best bones leave {:.4} mm (RMS); on \
          the last fifth of the take {:.4} mm on average, {:.3} mm at most; {:.2} MB",
-        report.poses[0],
-        report.poses[1],
-        report.skin_rmse_mm,
-        report.found.mean_mm,
-        report.found.max_mm,
-        report.bytes as f64 / 1e6
-    ));
+            report.poses[0],
+            report.poses[1],
+            report.skin_rmse_mm,
+            report.found.mean_mm,
+            report.found.max_mm,
+            report.bytes as f64 / 1e6
+        ));
+    }
     Ok(())
 }
 
