@@ -1,8 +1,9 @@
 //! `cargo xtask cross`: the run time on other processors. Builds `understudy-runtime` for 64-bit ARM and for WebAssembly
-//! and *runs* its tests there, under qemu-user and in Node.js: the NEON and SIMD128 kernels meet the same reference
-//! as those of x86. Installs what is missing (rustup's targets, Debian's cross linker and emulator).
+//! and *runs* its tests there, under qemu-user and in Node.js: the kernels meet the same reference with NEON, SIMD128 and
+//! relaxed SIMD as on x86. Installs what is missing (rustup's targets, Debian's cross linker and emulator).
 
 use crate::shell::{cargo_with, ensure_node, ensure_packages, exists, root, run};
+use crate::web;
 use anyhow::Result;
 use std::process::Command;
 
@@ -34,13 +35,20 @@ pub fn run_all(rest: &[&str]) -> Result<()> {
     words[last] = "wasm32-wasip1";
     words.extend(THREADS);
     let script = root().join("tools/wasi/run.mjs").canonicalize()?;
-    cargo_with(
-        &words,
-        &[
-            ("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-C target-feature=+simd128".into()),
-            ("CARGO_TARGET_WASM32_WASIP1_RUNNER", format!("node --no-warnings {}", script.display())),
-        ],
-    )
+    let node = web::node();
+    let node: Vec<&str> =
+        [node.get_program()].into_iter().chain(node.get_args()).filter_map(|word| word.to_str()).collect();
+    let runner = format!("{} --no-warnings {}", node.join(" "), script.display());
+    for features in web::LANES {
+        cargo_with(
+            &words,
+            &[
+                ("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", format!("-C target-feature={features}")),
+                ("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner.clone()),
+            ],
+        )?;
+    }
+    Ok(())
 }
 
 fn ensure_targets() -> Result<()> {

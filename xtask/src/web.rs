@@ -2,17 +2,18 @@
 //! that have it), and the TypeScript package around them, in `apps/wasm/js/dist`. Installs what is missing: rustup's
 //! target, Node.js, the package's own tools.
 
-use crate::shell::{cargo_with, ensure_node, root, run, target_folder};
+use crate::shell::{
+    built, cargo_with, ensure_node, ensure_packages, exists, root, run, target_folder, understudy,
+};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The modules: name of the file and what the compiler may use.
-const MODULES: [(&str, &str); 2] = [
-    ("understudy.wasm", "-C target-feature=+simd128"),
-    ("understudy-relaxed.wasm", "-C target-feature=+simd128,+relaxed-simd"),
-];
+/// What the compiler may use: everywhere, and in engines that have relaxed SIMD.
+pub const LANES: [&str; 2] = ["+simd128", "+simd128,+relaxed-simd"];
+/// The modules for these.
+const MODULES: [&str; 2] = ["understudy.wasm", "understudy-relaxed.wasm"];
 /// What a module may take on the wire, bytes.
 const MOST_COMPRESSED: usize = 500_000;
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -29,13 +30,14 @@ pub fn build() -> Result<()> {
     install(&package())?;
     run(Command::new("npm").args(["run", "--silent", "build"]).arg("--prefix").arg(package()))?;
     let dist = package().join("dist");
-    for (name, flags) in MODULES {
+    for (name, features) in MODULES.into_iter().zip(LANES) {
         // Folders of their own: two sets of flags in one would build everything anew each time.
         let folder = target_folder().join(name.trim_end_matches(".wasm"));
         let folder = folder.to_str().context("the target folder has no name in UTF-8")?;
         let words = ["build", "--package", "understudy-wasm", "--target", TARGET, "--profile", "web"];
         let words = [&words[..], &["--target-dir", folder]].concat();
-        cargo_with(&words, &[("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags.into())])?;
+        let flags = format!("-C target-feature={features}");
+        cargo_with(&words, &[("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags)])?;
         let built = Path::new(folder).join(TARGET).join("web/understudy_wasm.wasm");
         let file = dist.join(name);
         fs::copy(&built, &file).with_context(|| format!("cannot copy {}", built.display()))?;
@@ -49,9 +51,64 @@ pub fn build() -> Result<()> {
     Ok(())
 }
 
-/// The package's tests, on what [`build`] built.
+/// The package's tests, on what [`build`] built, beside the run time as it plays natively.
 pub fn test() -> Result<()> {
-    run(node().args(["--test"]).arg(package().join("test")))
+    let native = native(&[])?;
+    run(node().arg("--test").arg(package().join("test")).env("UNDERSTUDY_NATIVE", &native))?;
+    if !exists("chromium") {
+        println!("Chromium is missing (`apt-get install chromium`): twins are not played in it");
+        return Ok(());
+    }
+    let folder = target_folder().join("web-test");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    run(Command::new(&native).arg("--made").arg(&folder))?;
+    let twins = ["body", "face", "diff", "skin"].map(|kind| folder.join(format!("{kind}.twin")));
+    let script = package().join("bench/bench.mjs");
+    run(node().arg(script).arg(&native).args(["--chromium", "--check"]).args(twins))
+}
+
+/// The program that plays twins natively for comparison.
+fn native(profile: &[&str]) -> Result<PathBuf> {
+    built(&[&["build", "--package", "understudy-wasm", "--example", "native"], profile].concat())
+}
+
+/// Twins natively, in Node.js and in Chromium: vertices and ms per pose, in one table. Words name twins; without any, small
+/// ones of Mira and Rook are learned, of the sizes that learning has by default: weights do not change what a pose costs.
+pub fn bench(words: &[&str]) -> Result<()> {
+    build()?;
+    if !exists("chromium") {
+        ensure_packages(&["chromium"])?;
+    }
+    let learned = if words.is_empty() { learn()? } else { Vec::new() };
+    let script = package().join("bench/bench.mjs");
+    run(node().arg(script).arg(native(&["--release"])?).arg("--chromium").args(words).args(learned))
+}
+
+/// Twins for [`bench`], kept for the next time.
+fn learn() -> Result<Vec<String>> {
+    let at = |name: &str| format!("target/bench/wasm/{name}");
+    let (mira, rook) = (at("mira"), at("rook"));
+    let mut twins = Vec::new();
+    let methods: [(&str, &str, &[&str]); 4] = [
+        ("face", &mira, &["--coarse-steps", "20", "--refinement-steps", "20"]),
+        ("diff", &mira, &["--steps", "20", "--anchor-steps", "20"]),
+        ("skin", &mira, &["--epochs", "2"]),
+        ("body", &rook, &["--epochs", "2"]),
+    ];
+    for (method, data, short) in methods {
+        let twin = format!("{data}-{method}.twin");
+        if !root().join(&twin).is_file() {
+            let rig = if data == mira { "mira" } else { "rook" };
+            let sampling: &[&str] = match rig {
+                "mira" => &["--method", "noise", "--poses", "400", "--exclude", "roar"],
+                _ => &["--method", "sparse", "--poses", "1500"],
+            };
+            understudy(&[&["sample", rig, "-o", data], sampling].concat())?;
+            understudy(&[&["learn", method, data, "-o", &twin], short].concat())?;
+        }
+        twins.push(twin);
+    }
+    Ok(twins)
 }
 
 /// Node.js with relaxed SIMD: before version 22 it has to be asked for.

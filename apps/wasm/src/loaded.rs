@@ -1,6 +1,6 @@
 //! What stands behind a handle: a twin, its player, and the arrays through which poses and vertices go in and out.
 
-use understudy_core::Face;
+use understudy_core::{ControlSpecs, Face};
 use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
 
 /// Numbers of a bone from outside: a 4×4 matrix by columns, as glTF and three.js have it. Its last row is not read.
@@ -9,7 +9,7 @@ const MATRIX: usize = 16;
 /// The arrays of a twin, by the numbers that callers know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
-    /// 0: values of controls, in; for bones, of those that matter beside them.
+    /// 0: values of the controls that pose the twin, in.
     Controls,
     /// 1: world transforms of bones by columns, 16 numbers each, in.
     Bones,
@@ -25,11 +25,13 @@ pub enum Buffer {
     Faces,
     /// 7: world transforms of the bones at rest, 16 numbers each, out.
     RestBones,
+    /// 8: values of the controls that matter beside bones, in.
+    Extras,
 }
 
 impl Buffer {
     pub fn of(number: usize) -> Result<Self, String> {
-        const ALL: [Buffer; 8] = [
+        const ALL: [Buffer; 9] = [
             Buffer::Controls,
             Buffer::Bones,
             Buffer::Vertices,
@@ -38,6 +40,7 @@ impl Buffer {
             Buffer::ByControls,
             Buffer::Faces,
             Buffer::RestBones,
+            Buffer::Extras,
         ];
         ALL.get(number).copied().ok_or_else(|| format!("there is no array of number {number}"))
     }
@@ -74,6 +77,7 @@ pub struct Loaded {
     twin: Twin,
     player: Player,
     controls: Vec<f32>,
+    extras: Vec<f32>,
     matrices: Vec<[f32; MATRIX]>,
     bones: Vec<Affine3A>,
     vertices: Vec<Vec3>,
@@ -105,6 +109,7 @@ impl Loaded {
         Ok(Self {
             player: twin.player(1),
             controls: Vec::new(),
+            extras: Vec::new(),
             matrices: Vec::new(),
             bones: Vec::new(),
             vertices: Vec::new(),
@@ -128,12 +133,23 @@ impl Loaded {
             "faces": twin.faces().len(),
             "networkBytes": twin.network_bytes(),
             "multiplyAdds": twin.multiply_adds(),
+            "controls": self.posing_controls(),
             "header": header,
         });
         serde_json::to_string(&text).map_err(|error| error.to_string())
     }
 
+    /// The controls that pose it without bones.
+    fn posing_controls(&self) -> Option<&ControlSpecs> {
+        let inputs = &self.twin.header().inputs;
+        inputs.bones.is_empty().then_some(&inputs.controls)
+    }
+
     fn control_count(&self) -> usize {
+        self.posing_controls().map_or(0, ControlSpecs::len)
+    }
+
+    fn extra_count(&self) -> usize {
         self.twin.header().inputs.controls.len()
     }
 
@@ -144,7 +160,8 @@ impl Loaded {
     /// Numbers of an array for one pose.
     pub fn size(&self, buffer: Buffer) -> usize {
         match buffer {
-            Buffer::Controls | Buffer::ByControls => self.control_count(),
+            Buffer::Controls => self.control_count(),
+            Buffer::Extras | Buffer::ByControls => self.extra_count(),
             Buffer::Bones => MATRIX * self.bone_count(),
             Buffer::Vertices | Buffer::Normals | Buffer::ByVertices => 3 * self.twin.vertex_count(),
             Buffer::Faces => 4 * self.faces.len(),
@@ -155,6 +172,7 @@ impl Loaded {
     /// Where an array lies, at least as long as so many poses want it.
     pub fn address(&mut self, buffer: Buffer, poses: usize) -> Result<usize, String> {
         let (controls, bones, vertices) = (self.control_count(), self.bone_count(), self.twin.vertex_count());
+        let extras = self.extra_count();
         let of = |count: usize| {
             let count = poses.checked_mul(count).filter(|count| *count <= isize::MAX as usize / MATRIX / 4);
             count.ok_or_else(|| format!("there is no memory for {poses} poses"))
@@ -163,6 +181,10 @@ impl Loaded {
             Buffer::Controls => {
                 grow(&mut self.controls, of(controls)?, 0.0, "controls")?;
                 self.controls.as_ptr() as usize
+            }
+            Buffer::Extras => {
+                grow(&mut self.extras, of(extras)?, 0.0, "controls")?;
+                self.extras.as_ptr() as usize
             }
             Buffer::Bones => {
                 grow(&mut self.matrices, of(bones)?, [0.0; MATRIX], "bones")?;
@@ -182,7 +204,7 @@ impl Loaded {
                 self.by_vertices.as_ptr() as usize
             }
             Buffer::ByControls => {
-                grow(&mut self.by_controls, controls, 0.0, "derivatives")?;
+                grow(&mut self.by_controls, extras, 0.0, "derivatives")?;
                 self.by_controls.as_ptr() as usize
             }
             Buffer::Faces => self.faces.as_ptr() as usize,
@@ -192,7 +214,7 @@ impl Loaded {
 
     /// Arrays for so many poses, and the bones as the run time has them.
     fn take_over(&mut self, by: By, poses: usize) -> Result<(), String> {
-        for buffer in [Buffer::Controls, Buffer::Bones, Buffer::Vertices] {
+        for buffer in [Buffer::Controls, Buffer::Extras, Buffer::Bones, Buffer::Vertices] {
             self.address(buffer, poses)?;
         }
         if by == By::Bones {
@@ -205,13 +227,12 @@ impl Loaded {
 
     pub fn pose(&mut self, by: By, poses: usize) -> Result<usize, String> {
         self.take_over(by, poses)?;
-        let controls = &self.controls[..poses * self.twin.header().inputs.controls.len()];
+        let (controls, extras, bones) = (self.control_count(), self.extra_count(), self.bone_count());
         let pose = match by {
-            By::Controls => Pose::Controls(controls),
-            By::Bones => Pose::Bones {
-                bones: &self.bones[..poses * self.twin.header().inputs.bones.len()],
-                extras: controls,
-            },
+            By::Controls => Pose::Controls(&self.controls[..poses * controls]),
+            By::Bones => {
+                Pose::Bones { bones: &self.bones[..poses * bones], extras: &self.extras[..poses * extras] }
+            }
         };
         let out = &mut self.vertices[..poses * self.twin.vertex_count()];
         let done = if poses == 1 { self.player.pose(pose, out) } else { self.player.crowd(pose, out) };
@@ -235,15 +256,14 @@ impl Loaded {
         self.take_over(by, 1)?;
         self.address(Buffer::ByVertices, 1)?;
         self.address(Buffer::ByControls, 1)?;
-        let Self { twin, player, controls, bones, by_vertices, by_controls, .. } = self;
-        let inputs = &twin.header().inputs;
-        let controls = &controls[..inputs.controls.len()];
+        let (controls, extras, bones) = (self.control_count(), self.extra_count(), self.bone_count());
         let pose = match by {
-            By::Controls => Pose::Controls(controls),
-            By::Bones => Pose::Bones { bones: &bones[..inputs.bones.len()], extras: controls },
+            By::Controls => Pose::Controls(&self.controls[..controls]),
+            By::Bones => Pose::Bones { bones: &self.bones[..bones], extras: &self.extras[..extras] },
         };
+        let by_vertices = &self.by_vertices;
         let given = |_: &[Vec3], slopes: &mut [Vec3]| slopes.copy_from_slice(&by_vertices[..slopes.len()]);
-        let done = player.gradient(pose, given, &mut by_controls[..inputs.controls.len()]);
+        let done = self.player.gradient(pose, given, &mut self.by_controls[..extras]);
         done.map(|()| 1).map_err(|error| error.to_string())
     }
 }

@@ -40,7 +40,7 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     refused(understudy_pose(handle, 2, 1), "not by 2");
     refused(understudy_pose(handle, 0, usize::MAX), "no memory");
     refused(understudy_buffer(handle, 2, usize::MAX / 8), "no memory");
-    refused(understudy_buffer(handle, 8, 1), "no array of number 8");
+    refused(understudy_buffer(handle, 9, 1), "no array of number 9");
     refused(understudy_buffer_size(0, 0), "no twin of handle 0");
     refused(understudy_pose(handle + 1, 0, 1), "no twin of handle");
     refused(understudy_incoming(usize::MAX), "no memory");

@@ -1,6 +1,6 @@
-// Twins natively, in Node.js and in Chromium, on the same poses: `node bench.mjs NATIVE [--chromium] [--json] TWIN…`, where
-// NATIVE is the example program `native` of `apps/wasm`. Rounds alternate, so that whatever else the machine does slows
-// all of them; of every runner the best round counts.
+// Twins natively, in Node.js and in Chromium, on the same poses: `node bench.mjs NATIVE [--chromium] [--json | --check] TWIN…`, where
+// NATIVE is the example program `native` of `apps/wasm`. Rounds alternate, and of every runner the best run counts: what
+// other programs do to the machine at the time is left out.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,6 +15,8 @@ import { hasRelaxedSimd, Twin, TwinModule } from "../dist/index.js";
 import { largestDifference, parsePoses, timeRound } from "./rounds.mjs";
 
 const ROUNDS = 12;
+/** What `--check` allows between vertices, mm; it times nothing. */
+const MOST_APART = 0.01;
 const MODULES = ["understudy.wasm", "understudy-relaxed.wasm"];
 const [native, ...words] = argv.slice(2);
 const options = words.filter((word) => word.startsWith("--"));
@@ -153,7 +155,7 @@ try {
       if (browser) runners.push(await browser.runner(name, `/twins/${number}`, `/poses/${number}`));
     }
     const best = runners.map(() => Infinity);
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < (options.includes("--check") ? 0 : ROUNDS); round++) {
       for (const [place, runner] of runners.entries()) best[place] = Math.min(best[place], await runner.round());
     }
     for (const [place, runner] of runners.entries()) {
@@ -166,7 +168,12 @@ try {
   await browser?.end();
   await rm(folder, { recursive: true, force: true });
 }
-if (options.includes("--json")) {
+if (options.includes("--check")) {
+  const wrong = results.filter(({ difference_mm }) => !(difference_mm <= MOST_APART));
+  for (const { twin, runner, difference_mm } of wrong) console.error(`${twin}, ${runner}: ${difference_mm} mm from native`);
+  console.log(`${results.length - wrong.length} of ${results.length} within ${MOST_APART} mm: ${[...new Set(results.map((r) => r.runner))].join("; ")}`);
+  exit(wrong.length > 0 ? 1 : 0);
+} else if (options.includes("--json")) {
   console.log(JSON.stringify(results, null, 1));
 } else {
   console.log("twin                runner                                  ms per pose  × native  largest difference, mm");

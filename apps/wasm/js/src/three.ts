@@ -27,8 +27,7 @@ export class TwinMesh extends Mesh {
     super(geometry, material ?? new MeshStandardMaterial({ color: 0xb8a898, roughness: 0.6 }));
     this.twin = twin;
     this.#normals = normals;
-    const { restBones, defaults } = twin;
-    this.pose(restBones.length > 0 ? { bones: restBones } : { controls: defaults });
+    this.pose(twin.rest);
     if (!normals) twin.normals(geometry.getAttribute("normal").array as Float32Array);
   }
 

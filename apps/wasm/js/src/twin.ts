@@ -52,13 +52,18 @@ export interface Description {
   readonly faces: number;
   readonly networkBytes: number;
   readonly multiplyAdds: number;
+  /** `null` where only bones pose the twin. */
+  readonly controls: readonly ControlSpec[] | null;
   readonly header: Header;
 }
 
-/** Values of all controls in the order of the header, or some of them by name: the others are at their defaults. */
+/** Values of all controls in their order, or some of them by name: the others are at their defaults. */
 export type ControlValues = ArrayLike<number> | Readonly<Record<string, number>>;
 
-/** A pose. With `bones` it is given by them, and `controls` are those that matter beside them (defaults where left out). */
+/**
+ * A pose: by controls alone, those of {@link Twin.controls}; or by bones, and then `controls` are those that matter beside
+ * them, `header.inputs.controls` (their defaults where left out).
+ */
 export interface Pose {
   /** World transforms, cm: 16 numbers per bone by columns, as `Matrix4.elements` of three.js or a glTF matrix. */
   readonly bones?: ArrayLike<number>;
@@ -85,6 +90,7 @@ const enum Which {
   ByControls = 5,
   Faces = 6,
   RestBones = 7,
+  Extras = 8,
 }
 
 // Twins that nobody holds any more free their memory.
@@ -101,6 +107,17 @@ function release(module: TwinModule, handle: number): void {
   }
 }
 
+/** Controls by their names. */
+class Named {
+  readonly defaults: Float32Array;
+  readonly places: ReadonlyMap<string, number>;
+
+  constructor(specs: readonly ControlSpec[]) {
+    this.defaults = Float32Array.from(specs, (control) => control.default);
+    this.places = new Map(specs.map((control, place) => [control.name, place]));
+  }
+}
+
 /** Plays a twin: controls or bones in, vertices out. */
 export class Twin {
   /** What it says about itself. */
@@ -108,17 +125,16 @@ export class Twin {
   /** The module that plays it. */
   readonly module: TwinModule;
   #handle: number;
-  #defaults: Float32Array;
-  #places: ReadonlyMap<string, number>;
+  #controls: Named;
+  #extras: Named;
 
   private constructor(module: TwinModule, handle: number) {
     this.module = module;
     this.#handle = handle;
     module.call((exports) => exports.understudy_describe(handle));
     this.description = JSON.parse(module.text()) as Description;
-    const { controls } = this.header.inputs;
-    this.#defaults = Float32Array.from(controls, (control) => control.default);
-    this.#places = new Map(controls.map((control, place) => [control.name, place]));
+    this.#controls = new Named(this.controls);
+    this.#extras = new Named(this.header.inputs.controls);
     forgotten?.register(this, { module, handle }, this);
   }
 
@@ -172,9 +188,24 @@ export class Twin {
     return this.#view(Which.RestBones, 1).slice();
   }
 
-  /** The controls' default values. */
+  /** The controls that pose it without bones, in their order; none where only bones do. */
+  get controls(): readonly ControlSpec[] {
+    return this.description.controls ?? [];
+  }
+
+  /** Whether controls alone pose it. */
+  get posedByControls(): boolean {
+    return this.description.controls !== null;
+  }
+
+  /** The default values of {@link controls}. */
   get defaults(): Float32Array {
-    return this.#defaults.slice();
+    return this.#controls.defaults.slice();
+  }
+
+  /** The pose at rest. */
+  get rest(): Pose {
+    return this.posedByControls ? { controls: this.defaults } : { bones: this.restBones };
   }
 
   /**
@@ -189,22 +220,23 @@ export class Twin {
 
   /** Moves the vertices for many poses at once: per pose it is faster than one by one. */
   crowd(poses: Crowd, out?: Float32Array): Float32Array {
-    const { bones, controls } = this.header.inputs;
     const by = poses.bones !== undefined ? 1 : 0;
-    const [given, size] = by === 1 ? [poses.bones, 16 * bones.length] : [poses.controls, controls.length];
+    const { defaults } = by === 1 ? this.#extras : this.#controls;
+    const [given, size] =
+      by === 1 ? [poses.bones, 16 * this.header.inputs.bones.length] : [poses.controls, defaults.length];
     const count = given === undefined || size === 0 ? 0 : Math.floor(given.length / size);
     if (given === undefined || count * size !== given.length || count === 0) {
       throw new TwinError(`poses: ${given?.length ?? 0} numbers, a multiple of ${size} expected`);
     }
-    if (by === 1) this.#copy(Which.Bones, poses.bones ?? [], count, "bones of the crowd");
+    if (poses.bones !== undefined) this.#copy(Which.Bones, poses.bones, count, "bones of the crowd");
+    const which = by === 1 ? Which.Extras : Which.Controls;
     if (poses.controls !== undefined) {
-      this.#copy(Which.Controls, poses.controls, count, "controls of the crowd");
+      this.#copy(which, poses.controls, count, "controls of the crowd");
     } else {
-      const view = this.#view(Which.Controls, count);
-      for (let pose = 0; pose < count; pose++) view.set(this.#defaults, pose * this.#defaults.length);
+      const view = this.#view(which, count);
+      for (let pose = 0; pose < count; pose++) view.set(defaults, pose * defaults.length);
     }
-    if (count === 1) this.module.call((exports) => exports.understudy_pose(this.#handle, by, 1));
-    else this.module.call((exports) => exports.understudy_pose(this.#handle, by, count));
+    this.module.call((exports) => exports.understudy_pose(this.#handle, by, count));
     return this.#give(Which.Vertices, count, out);
   }
 
@@ -250,16 +282,18 @@ export class Twin {
   #write({ bones, controls }: Pose): 0 | 1 {
     if (bones === undefined && controls === undefined) throw new TwinError("a pose has bones, controls or both");
     if (bones !== undefined) this.#copy(Which.Bones, bones, 1, "bones of the pose");
+    const [which, named] =
+      bones !== undefined ? ([Which.Extras, this.#extras] as const) : ([Which.Controls, this.#controls] as const);
     if (controls === undefined || !isArray(controls)) {
-      const view = this.#view(Which.Controls, 1);
-      view.set(this.#defaults);
+      const view = this.#view(which, 1);
+      view.set(named.defaults);
       for (const [name, value] of Object.entries(controls ?? {})) {
-        const place = this.#places.get(name);
+        const place = named.places.get(name);
         if (place === undefined) throw new TwinError(`there is no control '${name}'`);
         view[place] = value;
       }
     } else {
-      this.#copy(Which.Controls, controls, 1, "controls of the pose");
+      this.#copy(which, controls, 1, "controls of the pose");
     }
     return bones !== undefined ? 1 : 0;
   }

@@ -2,12 +2,23 @@
 // (`crates/runtime/tests/golden`), and everything that a caller can do wrong.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { describe, test } from "node:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { largestDifference, parsePoses } from "../bench/rounds.mjs";
 import { hasRelaxedSimd, hasSimd, Twin, TwinError, TwinModule } from "../dist/index.js";
 
 const golden = new URL("../../../../crates/runtime/tests/golden/", import.meta.url);
 const corpus = new URL("../../../../fuzz/corpus/twin/", import.meta.url);
+/** The example program `native` of `apps/wasm`, which `cargo xtask test` names; without it some tests are skipped. */
+const native = process.env.UNDERSTUDY_NATIVE;
+const made = mkdtempSync(join(tmpdir(), "understudy-wasm-"));
+after(() => rmSync(made, { recursive: true, force: true }));
+if (native) execFileSync(native, ["--made", made]);
+const skip = native ? false : "UNDERSTUDY_NATIVE names no program: `cargo xtask test` does";
 const read = async (name, folder = golden) => new Uint8Array(await readFile(new URL(name, folder)));
 const json = async (name) => JSON.parse(await readFile(new URL(name, golden), "utf8"));
 
@@ -48,6 +59,8 @@ for (const name of names) {
       assert.equal(twin.restBones.length, 16 * twin.header.inputs.bones.length);
       assert.equal(twin.restBones[15], 1);
       assert.throws(() => twin.gradient({ bones }, out), TwinError);
+      assert.equal(twin.posedByControls, false);
+      assert.throws(() => twin.pose({ controls: {} }), /posed by bones/);
       twin.free();
     });
 
@@ -107,7 +120,7 @@ for (const name of names) {
       for (const name of ["bad-flipped.twin", "bad-version.twin", "bad-truncated.twin"]) await refused(await read(name, corpus), /./);
       for (const name of ["good-body.twin", "good-face.twin", "good-diff.twin", "good-diff-controls.twin", "good-skin.twin"]) {
         const twin = await Twin.load(await read(name, corpus), { module });
-        const places = twin.pose(twin.restBones.length > 0 ? { bones: twin.restBones } : { controls: {} });
+        const places = twin.pose(twin.rest);
         assert.ok(places.every(Number.isFinite), name);
         twin.free();
       }
@@ -115,6 +128,41 @@ for (const name of names) {
       again.pose({ controls: {} });
       again.free();
     });
+
+    test("damaged files with a right checksum never stop the module", { skip }, async () => {
+      const file = await readFile(join(made, "damaged.bin"));
+      let [read, played] = [0, 0];
+      for (let at = 0; at < file.length; ) {
+        const length = file.readUInt32LE(at);
+        const bytes = new Uint8Array(file.subarray(at + 4, at + 4 + length));
+        at += 4 + length;
+        read++;
+        try {
+          const twin = await Twin.load(bytes, { module });
+          twin.pose(twin.rest);
+          played++;
+          twin.free();
+        } catch (problem) {
+          assert.ok(problem instanceof TwinError && !/the module stopped/.test(problem.message), String(problem));
+        }
+      }
+      assert.ok(played > 0 && played < read, `${played} of ${read}`);
+    });
+
+    for (const kind of ["body", "face", "diff", "skin"]) {
+      test(`a ${kind} twin of film size gives what it gives natively`, { skip }, async () => {
+        const [file, poses] = [`${kind}.twin`, `${kind}-${name}.poses`].map((name) => join(made, name));
+        execFileSync(native, [file, poses], { input: "" });
+        const bytes = await readFile(poses);
+        const data = parsePoses(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+        const size = data.vertices[0].reduce((most, number) => Math.max(most, Math.abs(number)), 0);
+        const twin = await Twin.load(await readFile(file), { module });
+        const apart = largestDifference(twin, data) / 10 / size;
+        // Sums of hundreds of products in another order, each rounded to 24 bits.
+        assert.ok(apart < 5e-6, `${apart} of ${size} cm`);
+        twin.free();
+      });
+    }
 
     test("memory is used again after twins are freed", async () => {
       const bytes = await read("face-v3.twin");

@@ -111,7 +111,7 @@ impl Packed {
     }
 
     /// How many.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Self::Half(bits) => bits.len(),
             Self::Single(numbers) | Self::Widened(numbers) => numbers.len(),

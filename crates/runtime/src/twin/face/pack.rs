@@ -114,7 +114,7 @@ impl Map {
     pub(super) fn parts(&self) -> MapParts {
         let shape = *self.decoder.shape();
         let kept = &self.parameters;
-        let mut parameters: Vec<f32> = (0..kept.len()).map(|place| kept.number(place)).collect();
+        let mut parameters: Vec<f32> = (0..kept.count()).map(|place| kept.number(place)).collect();
         if shape.untied {
             parameters.extend(self.decoder.pixel_weights());
         }
