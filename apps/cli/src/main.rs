@@ -15,6 +15,8 @@ mod pace;
 mod progress;
 mod twin_arguments;
 mod twin_commands;
+mod weights_arguments;
+mod weights_commands;
 
 use arguments::Arguments;
 use clap::Parser as _;

@@ -94,7 +94,7 @@ impl JointSystem<'_> {
             let (primal, dual) = (largest(&x, &z), largest(&z, &before));
             residual = primal.max(dual);
             // Slow modes creep: the change per iteration must be well below what is wanted.
-            if residual < 0.01 * self.tolerance {
+            if residual < 1e-3 * self.tolerance {
                 break;
             }
             if iteration % LOOK == 0 {

@@ -10,6 +10,7 @@ mod bounded;
 mod conditions;
 mod domain;
 mod error;
+pub mod examples;
 mod handles;
 mod heat;
 mod joint;
@@ -18,10 +19,13 @@ mod quasi;
 mod simplex;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
+mod volume_problem;
 
 pub use error::WeightsError;
 pub use handles::{Handle, HandleShape, column_names, column_places};
 pub use lattice::MAX_CELLS;
+pub use volume_problem::VolumeProblem;
 
 use bounded::System;
 use conditions::Conditions;
@@ -147,6 +151,23 @@ pub struct SkinWeightsReport {
     pub energy: f64,
     /// What was mended or taken from elsewhere.
     pub notes: Vec<String>,
+}
+
+impl SkinWeightsReport {
+    fn of(domain: &Domain) -> Self {
+        Self {
+            domain: if domain.lattice.is_some() { DomainKind::Volume } else { DomainKind::Surface },
+            nodes: domain.points.len(),
+            held_nodes: 0,
+            parts: domain.parts,
+            parts_without_handle: 0,
+            rounds: 0,
+            settled: true,
+            row_error: 0.0,
+            energy: 0.0,
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Weights of every vertex.
@@ -279,18 +300,7 @@ fn in_domain(
         }
     };
     let n = domain.points.len();
-    let mut report = SkinWeightsReport {
-        domain: if volume { DomainKind::Volume } else { DomainKind::Surface },
-        nodes: n,
-        held_nodes: 0,
-        parts: domain.parts,
-        parts_without_handle: 0,
-        rounds: 0,
-        settled: true,
-        row_error: 0.0,
-        energy: 0.0,
-        notes: Vec::new(),
-    };
+    let mut report = SkinWeightsReport::of(&domain);
     if settings.kind == WeightKind::Heat {
         let vertices = Conditions { nodes: Vec::new(), rows: Vec::new(), vertices: Vec::new() };
         let (mut nodes, unseen) = heat::heat(handles, surface, &domain)?;

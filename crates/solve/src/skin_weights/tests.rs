@@ -291,6 +291,7 @@ fn interior_point(a: &SparseRows, held: &[(u32, Vec<f64>)], columns: usize, join
         DefaultSolver::new(&matrix(size, cost), &vec![0.0; size], &constraints, &right, &cones, settings)
             .expect("a problem");
     solver.solve();
+    eprintln!("{:?} {}", solver.solution.status, solver.solution.iterations);
     solver.solution.x.clone()
 }
 
@@ -309,6 +310,11 @@ fn both_modes_agree_with_an_interior_point_solver() {
     let held: Vec<(u32, Vec<f64>)> = at.iter().enumerate().map(|(k, v)| (node(*v), row(k))).collect();
     for joint in [false, true] {
         let truth = interior_point(&stiffness, &held, 4, joint);
+        let te: f64 = truth
+            .chunks_exact(200)
+            .map(|w| 0.5 * stiffness.times(w).iter().zip(w).map(|(a, b)| a * b).sum::<f64>())
+            .sum();
+        eprintln!("truth energy {te}");
         let settings =
             WeightSettings { joint, tolerance: 1e-5, joint_iterations: 20_000, ..WeightSettings::default() };
         let weights = solved(&mesh, &handles, &settings);
