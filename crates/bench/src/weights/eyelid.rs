@@ -9,7 +9,7 @@ use understudy_core::{Mesh, MeshParts, Segments, Vec3};
 use understudy_jobs::rigs;
 use understudy_report::raster::{Actor, Camera, RenderSettings, render};
 use understudy_report::{HeatScale, Sheet};
-use understudy_rigs::{Rig, RigPose};
+use understudy_rigs::RigPose;
 use understudy_runtime::drag::{DragRig, DragSettings};
 use understudy_solve::skin_weights::examples::{ExampleSettings, Sparsity, optimise_weights};
 use understudy_solve::skin_weights::{Handle, HandleShape, WeightSettings, solve_weights};

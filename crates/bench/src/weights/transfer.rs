@@ -17,7 +17,7 @@ pub fn run(folder: &Path) -> Result<()> {
         Ok(rig) => ("human", rig.rig),
         Err(_) => ("rook", rigs::open("rook", &Console)?.rig),
     };
-    let weights = rig.weights().ok_or_else(|| anyhow!("{name} has no weights"))?;
+    let weights = rig.skin_weights().ok_or_else(|| anyhow!("{name} has no weights"))?;
     let mesh = rig.mesh();
     let mut directions = vec![Vec3::ZERO; mesh.vertex_count()];
     normals::vertex_normals_into(mesh.faces(), mesh.positions(), &mut directions);
