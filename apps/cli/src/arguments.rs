@@ -5,6 +5,7 @@ use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
 use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
+use crate::weights_arguments::{DeformArguments, WeightsArguments};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use serde::de::DeserializeOwned;
@@ -112,6 +113,20 @@ Methods and equations: docs/methods/inverse-rig.md")]
 
 The address holds a token: only who has it is answered. Ctrl-C ends the studio.")]
     Studio(StudioArguments),
+    /// Skinning weights for points, bones, regions and cages, from the mesh and from examples.
+    #[command(after_help = "Examples:
+  understudy weights body.obj handles.toml -o body.glb --maps maps.png
+  understudy weights card.obj handles.toml folded.obj -o card.glb --npz card.npz
+  understudy weights fox.obj fox.glb -o skinned.glb --max-influences 4
+  understudy weights transfer body.glb shirt.obj -o shirt.glb
+
+Handle files and the method: docs/methods/skinning-weights.md")]
+    Weights(Box<WeightsArguments>),
+    /// Drags handles of a skinned mesh.
+    #[command(after_help = "Examples:
+  understudy deform card.glb --drag right=0,5,0 -o posed.obj
+  understudy deform fox.glb --drag tail=0,60,-40 --free spine -o posed.png --view side")]
+    Deform(DeformArguments),
     /// Prints a completion script for a shell.
     #[command(
         after_help = "Example: understudy completions bash > ~/.local/share/bash-completion/completions/understudy"

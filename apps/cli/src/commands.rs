@@ -10,6 +10,7 @@ use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
 use crate::studio_command::run_studio;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
+use crate::weights_commands::{run_deform, run_weights};
 use anyhow::Result;
 use clap::CommandFactory as _;
 use understudy_jobs::characters::{Character, CharactersConfig, characters};
@@ -38,6 +39,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Export(arguments) => run_export(json, arguments),
         Command::Transfer(arguments) => run_transfer(json, arguments),
         Command::Studio(arguments) => run_studio(json, arguments),
+        Command::Weights(arguments) => run_weights(json, *arguments),
+        Command::Deform(arguments) => run_deform(json, arguments),
         Command::Completions { shell } => {
             refuse_unused(&[("--json", json, "completions are a script")])?;
             let mut script = Vec::new();

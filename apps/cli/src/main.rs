@@ -16,6 +16,8 @@ mod progress;
 mod studio_command;
 mod twin_arguments;
 mod twin_commands;
+mod weights_arguments;
+mod weights_commands;
 
 use arguments::Arguments;
 use clap::Parser as _;

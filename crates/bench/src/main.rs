@@ -16,6 +16,7 @@ mod inverse_text;
 mod sampling;
 mod skin;
 mod times;
+mod weights;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +51,8 @@ enum Command {
     Auto(auto::AutoArguments),
     /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
     Skin(skin::SkinArguments),
+    /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
+    Weights(weights::WeightsArguments),
 }
 
 /// What to race.
@@ -131,6 +134,7 @@ fn run(command: Command) -> Result<()> {
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
+        Command::Weights(arguments) => weights::run(&arguments),
     }
 }
 

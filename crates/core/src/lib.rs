@@ -23,6 +23,8 @@ pub mod remesh;
 pub mod rotation;
 pub mod skeleton;
 pub mod skinning;
+#[cfg(feature = "linear-algebra")]
+pub mod sparse_cholesky;
 pub mod tensors;
 pub mod track;
 

@@ -13,6 +13,7 @@ pub mod dataset;
 mod error;
 mod faces;
 pub mod gltf;
+pub mod handles;
 pub mod live_link;
 pub mod mesh_sequence;
 mod model;

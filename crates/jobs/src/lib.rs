@@ -27,6 +27,7 @@ mod test_rig;
 pub mod threads;
 pub mod twin;
 mod watch;
+pub mod weights;
 
 pub use error::JobError;
 pub use outputs::{BesideFile, checkpoint_folder};

@@ -32,6 +32,7 @@ mod container;
 pub mod dense;
 #[cfg(not(feature = "internals"))]
 mod dense;
+pub mod drag;
 mod error;
 mod four_lanes;
 mod header;

@@ -1,0 +1,157 @@
+//! Handle files, TOML: the points, bones, regions and cages that move a mesh.
+//!
+//! ```toml
+//! cm_per_unit = 1.0          # of the positions in this file; 1 when left out
+//! [[point]]
+//! name = "chin"
+//! vertex = 1204              # or: position = [0.0, 12.5, 3.0]
+//! [[bone]]
+//! name = "tail"
+//! head = [0.0, 30.0, -10.0]
+//! tail = [0.0, 30.0, -40.0]
+//! [[region]]
+//! name = "lid"
+//! vertices = [1, 2, 3]
+//! [[cage]]
+//! name = "box"               # `cage` when left out
+//! vertices = [[-1, -1, -1]]  # and so on
+//! faces = [[0, 1, 2]]
+//! ```
+
+use crate::{ParseError, ReadError, read_bytes};
+use serde::Deserialize;
+use std::path::Path;
+
+/// All handles of a file, in its order by kind: points, bones, regions, cages.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandleFile {
+    /// Centimetres per unit of the positions.
+    pub cm_per_unit: Option<f64>,
+    /// Points.
+    #[serde(default)]
+    pub point: Vec<PointEntry>,
+    /// Bones.
+    #[serde(default)]
+    pub bone: Vec<BoneEntry>,
+    /// Regions.
+    #[serde(default)]
+    pub region: Vec<RegionEntry>,
+    /// Cages.
+    #[serde(default)]
+    pub cage: Vec<CageEntry>,
+}
+
+/// A point: a vertex or a position.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointEntry {
+    /// Unique.
+    pub name: String,
+    /// A vertex of the mesh, from zero.
+    pub vertex: Option<u32>,
+    /// Or a place.
+    pub position: Option<[f64; 3]>,
+}
+
+/// A segment.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoneEntry {
+    /// Unique.
+    pub name: String,
+    /// Where it turns.
+    pub head: [f64; 3],
+    /// Its other end.
+    pub tail: [f64; 3],
+}
+
+/// Vertices that follow wholly.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegionEntry {
+    /// Unique.
+    pub name: String,
+    /// Vertices of the mesh, from zero.
+    pub vertices: Vec<u32>,
+}
+
+/// A closed mesh around the model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CageEntry {
+    /// Unique.
+    #[serde(default = "cage_name")]
+    pub name: String,
+    /// Its vertices.
+    pub vertices: Vec<[f64; 3]>,
+    /// Its triangles.
+    pub faces: Vec<[u32; 3]>,
+}
+
+fn cage_name() -> String {
+    "cage".into()
+}
+
+/// Reads a handle file.
+pub fn read(path: &Path) -> Result<HandleFile, ReadError> {
+    parse(&read_bytes(path)?).map_err(ReadError::content(path))
+}
+
+/// [`read`] on bytes.
+pub fn parse(bytes: &[u8]) -> Result<HandleFile, ParseError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| ParseError::new("text", error))?;
+    let mut file: HandleFile = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        ParseError::new(format!("line {line}"), error.message())
+    })?;
+    let scale = file.cm_per_unit.unwrap_or(1.0);
+    if !(scale.is_finite() && scale > 0.0) {
+        return Err(ParseError::new("cm_per_unit", format!("{scale}; more than 0 is wanted")));
+    }
+    for point in &file.point {
+        if point.vertex.is_some() == point.position.is_some() {
+            let place = format!("point '{}'", point.name);
+            return Err(ParseError::new(place, "has to have either a vertex or a position"));
+        }
+    }
+    let mut places: Vec<(&str, &mut [f64; 3])> = Vec::new();
+    for point in &mut file.point {
+        places.extend(point.position.as_mut().map(|position| (point.name.as_str(), position)));
+    }
+    for bone in &mut file.bone {
+        places.extend([(bone.name.as_str(), &mut bone.head), (bone.name.as_str(), &mut bone.tail)]);
+    }
+    for cage in &mut file.cage {
+        places.extend(cage.vertices.iter_mut().map(|vertex| (cage.name.as_str(), vertex)));
+    }
+    for (name, place) in places {
+        place.iter_mut().for_each(|x| *x *= scale);
+        if place.iter().any(|x| !x.is_finite()) {
+            return Err(ParseError::new(format!("handle '{name}'"), "has a coordinate that is not finite"));
+        }
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_and_mistakes_are_named() {
+        let text = "cm_per_unit = 100.0\n[[point]]\nname = 'a'\nvertex = 3\n[[point]]\nname = 'b'\nposition = [1, 2.5, 3]\n\
+                    [[bone]]\nname = 'c'\nhead = [0, 0, 0]\ntail = [0, 1, 0]\n[[region]]\nname = 'd'\nvertices = [1, 2]\n\
+                    [[cage]]\nvertices = [[0, 0, 0]]\nfaces = []\n";
+        let file = parse(text.as_bytes()).expect("valid");
+        assert_eq!(file.point[1].position, Some([100.0, 250.0, 300.0]));
+        assert_eq!((file.bone[0].tail, file.cage[0].name.as_str()), ([0.0, 100.0, 0.0], "cage"));
+        let problem = |text: &str| parse(text.as_bytes()).expect_err(text).to_string();
+        assert!(problem("[[point]]\nname = 'a'\n").contains("point 'a': has to have either"));
+        assert!(problem("[[point]]\nname = 'a'\nvertex = -1\n").contains("line 3"));
+        assert!(problem("[[bones]]\n").contains("unknown field `bones`"));
+        assert!(problem("cm_per_unit = 0\n").contains("cm_per_unit"));
+        assert!(problem("[[point]]\nname = 'a'\nposition = [nan, 0, 0]\n").contains("not finite"));
+        assert!(parse(b"\xff\xfe").is_err());
+    }
+}

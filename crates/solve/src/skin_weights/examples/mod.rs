@@ -1,0 +1,283 @@
+//! Weights from examples (Yuan et al. 2019): handle weights, affine handle transforms of every example and rotations of
+//! groups of edges, one after the other, so that the printed energy (eq. 11) never rises:
+//!
+//! `E = Σ_k ( Σ_i ‖p'_i − q_i‖² + λ₂ Σ_ij w̃_ij ‖(p'_i − p'_j) − R_g (p_i − p_j)‖² ) + m λ₁ Σ_j |L w_j|₁`,
+//! `p'_i = Σ_j w_ij T_j [p_i; 1]`.
+//!
+//! Where we differ: the paper stacks `λ₂ L p' = λ₂ b` as rows (eq. 18), which is another energy; we solve
+//! `(I + λ₂ L) p' = q + λ₂ b` and so minimise what is printed. Handle conditions (eq. 3) hold in every weight step: without
+//! them `W → W G, T → G⁻¹ T` lowers the l1 term for nothing. An edge between two groups counts half in each. `λ` have no
+//! unit: lengths are those of a mesh with a diagonal of one, and both are multiplied by the number of nodes.
+//!
+//! Start at [`optimise_weights`]; the three steps are in `problem`, the weight step's splitting in `splitting`.
+
+mod clusters;
+mod problem;
+mod splitting;
+#[cfg(test)]
+mod tests;
+
+use super::domain::{Domain, Surface};
+use super::{Hear, SolvedWeights, WeightsError, WeightsProgress, normalise};
+use clusters::cluster;
+use problem::{Problem, State};
+use serde::{Deserialize, Serialize};
+use splitting::Splitting;
+use understudy_core::{Affine3A, DMat3, DVec3, Mesh, Vec3};
+
+/// What keeps handles from reaching far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sparsity {
+    /// `|L w|₁`, the paper's: bends are few.
+    #[default]
+    L1,
+    /// `|L w|₂²`, for comparison: bends are small.
+    L2,
+}
+
+/// How to optimise.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExampleSettings {
+    /// Of the data term: 1, or 0 for comparison.
+    pub data: f64,
+    /// `λ₁`, without a unit.
+    pub sparsity: f64,
+    /// Which norm.
+    pub norm: Sparsity,
+    /// `λ₂`, without a unit.
+    pub rigidity: f64,
+    /// Groups of edges that share a rotation; `None` for four per handle, at least 16 and at most 120.
+    pub groups: Option<usize>,
+    /// Rounds of the three steps at most.
+    pub rounds: usize,
+    /// Iterations inside a weight step.
+    pub weight_iterations: usize,
+    /// Done when a round lowers the energy by less than this share.
+    pub tolerance: f64,
+    /// Handles per vertex at most: the rest is optimised again on the largest.
+    pub max_influences: Option<usize>,
+}
+
+impl Default for ExampleSettings {
+    fn default() -> Self {
+        Self {
+            data: 1.0,
+            sparsity: 2e-8,
+            norm: Sparsity::L1,
+            rigidity: 1e-3,
+            groups: None,
+            rounds: 40,
+            weight_iterations: 60,
+            tolerance: 1e-4,
+            max_influences: None,
+        }
+    }
+}
+
+impl ExampleSettings {
+    fn check(&self) -> Result<(), WeightsError> {
+        let named = [
+            ("the weight of the data", self.data),
+            ("the sparsity", self.sparsity),
+            ("the rigidity", self.rigidity),
+            ("the tolerance", self.tolerance),
+        ];
+        for (name, value) in named {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(WeightsError::Setting { name, problem: format!("{value}; 0 or more is wanted") });
+            }
+        }
+        for (name, count) in [
+            ("the number of groups", self.groups.unwrap_or(1)),
+            ("the number of rounds", self.rounds),
+            ("the number of weight iterations", self.weight_iterations),
+            ("the number of influences", self.max_influences.unwrap_or(1)),
+        ] {
+            if count == 0 {
+                return Err(WeightsError::Setting { name, problem: "0; at least 1 is wanted".into() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A step of the optimisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// Before the first.
+    Start,
+    /// Affine transforms of handles.
+    Transforms,
+    /// Rotations of groups.
+    Rotations,
+    /// Weights.
+    Weights,
+    /// Groups anew; kept only where the energy does not rise.
+    Groups,
+    /// Fewer handles per vertex: the one step that may raise the energy.
+    Influences,
+}
+
+/// The energy after a step, per node and example, of a mesh with a diagonal of one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EnergyAfter {
+    /// After which step.
+    pub step: Step,
+    /// `Σ ‖p' − q‖²`.
+    pub data: f64,
+    /// `λ₁` times the l1 norm.
+    pub sparsity: f64,
+    /// `λ₂` times the rigidity.
+    pub rigidity: f64,
+}
+
+impl EnergyAfter {
+    /// The sum.
+    pub fn total(&self) -> f64 {
+        self.data + self.sparsity + self.rigidity
+    }
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExampleStop {
+    /// A round gained next to nothing.
+    Converged,
+    /// The rounds were used up.
+    Rounds,
+}
+
+/// What examples made of weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OptimisedWeights {
+    /// `[V][columns]` by rows; every row is not negative and sums to one.
+    pub values: Vec<f64>,
+    /// Energy after every step.
+    pub history: Vec<EnergyAfter>,
+    /// Rest → example of every handle, `[m][columns]`, in the mesh's unit.
+    pub transforms: Vec<Vec<Affine3A>>,
+    /// The group of every vertex.
+    pub groups: Vec<u32>,
+    /// Why it ended.
+    pub stop: ExampleStop,
+    /// Rounds used.
+    pub rounds: usize,
+    /// Root of the mean squared distance between examples and their reconstruction, in the mesh's unit.
+    pub rmse: f64,
+}
+
+/// Improves weights by examples: deformed meshes of the same topology, `[m][V]`.
+pub fn optimise_weights(
+    mesh: &Mesh,
+    initial: &SolvedWeights,
+    examples: &[&[Vec3]],
+    settings: &ExampleSettings,
+    hear: Hear<'_>,
+) -> Result<OptimisedWeights, WeightsError> {
+    settings.check()?;
+    let (vertices, columns) = (mesh.vertex_count(), initial.columns());
+    if initial.values.len() != vertices * columns {
+        let got = format!("{}", initial.values.len());
+        return Err(WeightsError::Shape { got, want: format!("{vertices} × {columns}") });
+    }
+    if examples.is_empty() {
+        return Err(WeightsError::Setting { name: "the list of examples", problem: "empty".into() });
+    }
+    for (example, positions) in examples.iter().enumerate() {
+        if positions.len() != vertices {
+            return Err(WeightsError::ExampleCount { example, got: positions.len(), want: vertices });
+        }
+        if let Some(vertex) = positions.iter().position(|p| !p.is_finite()) {
+            return Err(WeightsError::ExampleNotFinite { example, vertex });
+        }
+    }
+    let surface = Surface::new(mesh)?;
+    let domain = Domain::of_surface(&surface);
+    let problem = Problem::new(&surface, &domain, initial, examples, settings)?;
+    let mut state = State::new(&problem, initial, &domain);
+    let group_count = settings.groups.unwrap_or((4 * columns).clamp(16, 120));
+    state.groups = cluster(&state.weights, columns, group_count);
+    let mut history = vec![problem.energy(&state).after(Step::Start)];
+    let mut splitting = Splitting::new(&problem)?;
+    let mut stop = ExampleStop::Rounds;
+    let mut rounds = 0;
+    let extra = if settings.max_influences.is_some_and(|most| most < columns) {
+        settings.rounds.div_ceil(4)
+    } else {
+        0
+    };
+    let total = settings.rounds + extra;
+    let mut fewer = false;
+    for round in 0..total {
+        let start = history.last().map_or(f64::INFINITY, EnergyAfter::total);
+        if !fewer && (round >= settings.rounds || stop == ExampleStop::Converged) {
+            if extra == 0 {
+                break;
+            }
+            let most = settings.max_influences.unwrap_or(columns);
+            state.keep(&problem, most);
+            splitting.restart();
+            history.push(problem.energy(&state).after(Step::Influences));
+            fewer = true;
+        }
+        rounds += 1;
+        problem.fit_transforms(&mut state)?;
+        history.push(problem.energy(&state).after(Step::Transforms));
+        problem.fit_rotations(&mut state);
+        history.push(problem.energy(&state).after(Step::Rotations));
+        splitting.fit_weights(&problem, &mut state)?;
+        history.push(problem.energy(&state).after(Step::Weights));
+        if regroup(&problem, &mut state, group_count) {
+            history.push(problem.energy(&state).after(Step::Groups));
+        }
+        if !hear(WeightsProgress { done: round + 1, total }) {
+            return Err(WeightsError::Stopped);
+        }
+        let end = history.last().map_or(0.0, EnergyAfter::total);
+        if start.is_finite() && start - end <= settings.tolerance * start.abs() {
+            stop = ExampleStop::Converged;
+            if fewer || extra == 0 {
+                break;
+            }
+        }
+    }
+    let mut values = Vec::with_capacity(vertices * columns);
+    for vertex in 0..vertices {
+        let node = domain.node_of_vertex[vertex] as usize;
+        let mut row = state.weights[node * columns..(node + 1) * columns].to_vec();
+        normalise(&mut row);
+        values.extend(row);
+    }
+    let groups = domain.node_of_vertex.iter().map(|node| state.groups[*node as usize]).collect();
+    let rmse = (problem.misfit(&state) / (problem.nodes() * examples.len()) as f64).sqrt() / surface.scale;
+    let transforms = state.transforms.iter().map(|t| outward(t, &surface)).collect();
+    Ok(OptimisedWeights { values, history, transforms, groups, stop, rounds, rmse })
+}
+
+/// New groups from the weights as they are now, where the energy does not rise.
+fn regroup(problem: &Problem<'_>, state: &mut State, count: usize) -> bool {
+    let before = problem.energy(state).total();
+    let kept = (state.groups.clone(), state.rotations.clone());
+    state.groups = cluster(&state.weights, problem.columns(), count);
+    problem.fit_rotations(state);
+    if problem.energy(state).total() <= before {
+        return true;
+    }
+    (state.groups, state.rotations) = kept;
+    false
+}
+
+/// Transforms of a mesh of unit size as those of the mesh's own: `x = centre + y / scale`.
+fn outward(transforms: &[f64], surface: &Surface) -> Vec<Affine3A> {
+    let of = |block: &[f64]| {
+        let column = |c: usize| DVec3::new(block[3 * c], block[3 * c + 1], block[3 * c + 2]);
+        let linear = DMat3::from_cols(column(0), column(1), column(2));
+        let translation = surface.centre + column(3) / surface.scale - linear * surface.centre;
+        Affine3A::from_mat3_translation(linear.as_mat3(), translation.as_vec3())
+    };
+    transforms.chunks_exact(12).map(of).collect()
+}

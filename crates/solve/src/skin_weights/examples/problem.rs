@@ -1,0 +1,354 @@
+//! The energy, and the steps that are linear least squares (transforms) or decompositions (rotations).
+
+use super::super::domain::{Domain, Surface};
+use super::super::simplex::normalise;
+use super::super::{SolvedWeights, WeightsError, keep_largest};
+use super::{EnergyAfter, ExampleSettings, Sparsity, Step};
+use rayon::prelude::*;
+use understudy_core::laplacian::SparseRows;
+use understudy_core::linear_algebra::Cholesky;
+use understudy_core::rotation::best_rotation;
+use understudy_core::{DMat3, DVec3, Vec3};
+
+/// Share of the mean diagonal by which transforms are held to their last value: flat examples leave some undetermined.
+const DAMPING: f64 = 1e-7;
+/// A handle without a vertex of its own holds those that follow it by more than this.
+const HOLDS: f64 = 0.995;
+
+/// What does not change.
+pub(super) struct Problem<'a> {
+    pub laplacian: &'a SparseRows,
+    /// Rest positions of nodes.
+    pub points: &'a [DVec3],
+    /// Examples, `[m][N]`.
+    pub examples: Vec<Vec<DVec3>>,
+    /// Column that holds a node.
+    pub held: Vec<Option<u32>>,
+    columns: usize,
+    /// With the number of nodes in them.
+    pub sparsity: f64,
+    pub rigidity: f64,
+    pub settings: ExampleSettings,
+}
+
+/// What does.
+pub(super) struct State {
+    /// `[N][columns]` by rows.
+    pub weights: Vec<f64>,
+    /// `[m][4 columns][3]`: rows of `T` for x, y, z and 1 of every handle.
+    pub transforms: Vec<Vec<f64>>,
+    /// `[m][groups]`.
+    pub rotations: Vec<Vec<DMat3>>,
+    /// The group of every node.
+    pub groups: Vec<u32>,
+    /// Handles that a node may follow, where not all.
+    pub allowed: Option<Vec<bool>>,
+}
+
+/// Parts of the energy, not divided by anything.
+#[derive(Clone, Copy)]
+pub(super) struct Energy {
+    data: f64,
+    sparsity: f64,
+    rigidity: f64,
+    count: f64,
+}
+
+impl Energy {
+    pub fn total(&self) -> f64 {
+        self.data + self.sparsity + self.rigidity
+    }
+
+    pub fn after(&self, step: Step) -> EnergyAfter {
+        let Self { data, sparsity, rigidity, count } = *self;
+        EnergyAfter { step, data: data / count, sparsity: sparsity / count, rigidity: rigidity / count }
+    }
+}
+
+impl State {
+    pub fn new(problem: &Problem<'_>, initial: &SolvedWeights, domain: &Domain) -> Self {
+        let (n, h, m) = (problem.nodes(), problem.columns, problem.examples.len());
+        let mut weights = vec![0.0; n * h];
+        for (vertex, node) in domain.node_of_vertex.iter().enumerate() {
+            let node = *node as usize;
+            weights[node * h..(node + 1) * h].copy_from_slice(initial.row(vertex));
+        }
+        for (row, held) in weights.chunks_exact_mut(h).zip(&problem.held) {
+            if let Some(column) = held {
+                row.fill(0.0);
+                row[*column as usize] = 1.0;
+            }
+        }
+        let identity: Vec<f64> =
+            (0..12 * h).map(|k| f64::from(u8::from(k % 12 < 9 && k % 12 / 3 == k % 3))).collect();
+        Self {
+            weights,
+            transforms: vec![identity; m],
+            rotations: vec![Vec::new(); m],
+            groups: vec![0; n],
+            allowed: None,
+        }
+    }
+
+    /// Leaves the largest weights of every node, which are the only ones from now on.
+    pub fn keep(&mut self, problem: &Problem<'_>, most: usize) {
+        for row in self.weights.chunks_exact_mut(problem.columns) {
+            keep_largest(row, most);
+            normalise(row);
+        }
+        self.allowed = Some(self.weights.iter().map(|w| *w > 0.0).collect());
+    }
+}
+
+impl<'a> Problem<'a> {
+    pub fn new(
+        surface: &Surface,
+        domain: &'a Domain,
+        initial: &SolvedWeights,
+        examples: &[&[Vec3]],
+        settings: &ExampleSettings,
+    ) -> Result<Self, WeightsError> {
+        let n = domain.points.len();
+        let columns = initial.columns();
+        let mut vertex_of = vec![0; n];
+        for (vertex, node) in domain.node_of_vertex.iter().enumerate().rev() {
+            if surface.stand_in[vertex] as usize == vertex {
+                vertex_of[*node as usize] = vertex;
+            }
+        }
+        let inward = |positions: &&[Vec3]| -> Vec<DVec3> {
+            vertex_of.iter().map(|vertex| surface.inward(positions[*vertex].as_dvec3())).collect()
+        };
+        let mut held = vec![None; n];
+        let mut holds = vec![false; columns];
+        for (vertex, column) in &initial.held {
+            held[domain.node_of_vertex[*vertex as usize] as usize] = Some(*column);
+            holds[*column as usize] = true;
+        }
+        // A bone holds no vertex by itself: those that follow it most stand for it.
+        for column in (0..columns).filter(|column| !holds[*column]) {
+            let weight = |node: usize| initial.row(vertex_of[node])[column];
+            let open: Vec<usize> = (0..n).filter(|node| held[*node].is_none()).collect();
+            let best = open.iter().copied().max_by(|a, b| weight(*a).total_cmp(&weight(*b)));
+            for node in open {
+                if weight(node) > HOLDS || Some(node) == best {
+                    held[node] = Some(column as u32);
+                }
+            }
+        }
+        Ok(Self {
+            laplacian: &domain.laplacian,
+            points: &domain.points,
+            examples: examples.iter().map(inward).collect(),
+            held,
+            columns,
+            sparsity: settings.sparsity * n as f64,
+            rigidity: settings.rigidity * n as f64,
+            settings: *settings,
+        })
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.points.len()
+    }
+
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// `T_j [p_i; 1]`, where every handle alone would take every node: `[N][columns]`.
+    pub fn carried(&self, transforms: &[f64]) -> Vec<DVec3> {
+        let of = |p: &DVec3| {
+            let p = *p;
+            transforms.chunks_exact(12).map(move |t| {
+                DVec3::new(
+                    p.x * t[0] + p.y * t[3] + p.z * t[6] + t[9],
+                    p.x * t[1] + p.y * t[4] + p.z * t[7] + t[10],
+                    p.x * t[2] + p.y * t[5] + p.z * t[8] + t[11],
+                )
+            })
+        };
+        self.points.iter().flat_map(of).collect()
+    }
+
+    /// `p'` of an example, `[N]`.
+    pub fn deformed(&self, weights: &[f64], transforms: &[f64]) -> Vec<DVec3> {
+        let carried = self.carried(transforms);
+        let h = self.columns;
+        let of = |(w, places): (&[f64], &[DVec3])| w.iter().zip(places).map(|(w, p)| *p * *w).sum();
+        weights.chunks_exact(h).zip(carried.chunks_exact(h)).map(of).collect()
+    }
+
+    /// `b_i = Σ_j w̃_ij ½(R_i + R_j)(p_i − p_j)`, eq. 17; `[N]`.
+    pub fn turned_edges(&self, groups: &[u32], rotations: &[DMat3]) -> Vec<DVec3> {
+        let rotation = |node: usize| rotations.get(groups[node] as usize).copied().unwrap_or(DMat3::IDENTITY);
+        let of = |node: usize| {
+            let row = self.laplacian.row(node).filter(|(other, _)| *other != node);
+            row.map(|(other, value)| {
+                let both = (rotation(node) + rotation(other)) * 0.5;
+                both * (self.points[node] - self.points[other]) * -value
+            })
+            .sum()
+        };
+        (0..self.nodes()).map(of).collect()
+    }
+
+    /// `Σ x_i · (L y)_i`.
+    fn product(&self, x: &[DVec3], y: &[DVec3]) -> f64 {
+        let of = |node: usize| -> f64 {
+            let sum: DVec3 = self.laplacian.row(node).map(|(other, value)| y[other] * value).sum();
+            x[node].dot(sum)
+        };
+        (0..x.len()).map(of).sum()
+    }
+
+    /// The energy of eq. 11, summed over examples.
+    pub fn energy(&self, state: &State) -> Energy {
+        self.energy_of(state, &state.weights)
+    }
+
+    /// The same with other weights.
+    pub fn energy_of(&self, state: &State, weights: &[f64]) -> Energy {
+        let m = self.examples.len();
+        let rest = self.product(self.points, self.points);
+        let parts: Vec<(f64, f64)> = (0..m)
+            .into_par_iter()
+            .map(|k| {
+                let deformed = self.deformed(weights, &state.transforms[k]);
+                let pairs = deformed.iter().zip(&self.examples[k]);
+                let data: f64 = pairs.map(|(p, q)| (*p - *q).length_squared()).sum();
+                if self.rigidity == 0.0 {
+                    return (data, 0.0);
+                }
+                let turned = self.turned_edges(&state.groups, &state.rotations[k]);
+                let across: f64 = deformed.iter().zip(&turned).map(|(p, b)| p.dot(*b)).sum();
+                (data, self.product(&deformed, &deformed) - 2.0 * across + rest)
+            })
+            .collect();
+        let bends = |j: usize| -> f64 {
+            let of = |node: usize| -> f64 {
+                let bend: f64 =
+                    self.laplacian.row(node).map(|(other, v)| v * weights[other * self.columns + j]).sum();
+                match self.settings.norm {
+                    Sparsity::L1 => bend.abs(),
+                    Sparsity::L2 => bend * bend,
+                }
+            };
+            (0..self.nodes()).map(of).sum()
+        };
+        let sparsity: f64 = match self.sparsity > 0.0 {
+            true => (0..self.columns).into_par_iter().map(bends).collect::<Vec<f64>>().iter().sum(),
+            false => 0.0,
+        };
+        Energy {
+            data: self.settings.data * parts.iter().map(|p| p.0).sum::<f64>(),
+            sparsity: m as f64 * self.sparsity * sparsity,
+            rigidity: self.rigidity * parts.iter().map(|p| p.1).sum::<f64>(),
+            count: (self.nodes() * m) as f64,
+        }
+    }
+
+    /// `Σ_k Σ_i ‖p' − q‖²`.
+    pub fn misfit(&self, state: &State) -> f64 {
+        let of = |k: usize| -> f64 {
+            let deformed = self.deformed(&state.weights, &state.transforms[k]);
+            deformed.iter().zip(&self.examples[k]).map(|(p, q)| (*p - *q).length_squared()).sum()
+        };
+        (0..self.examples.len()).map(of).sum()
+    }
+
+    /// Transforms: linear least squares, `Kᵀ(I + λ₂ L)K T = Kᵀ(q + λ₂ b)`, held to their last value a little.
+    pub fn fit_transforms(&self, state: &mut State) -> Result<(), WeightsError> {
+        let (n, h) = (self.nodes(), self.columns);
+        let size = 4 * h;
+        // K, `[4 columns][N]`: a weight times x, y, z or 1.
+        let k: Vec<f64> = (0..size)
+            .into_par_iter()
+            .flat_map_iter(|row| {
+                let weights = &state.weights;
+                (0..n).map(move |node| {
+                    let p = self.points[node];
+                    let w = weights[node * h + row / 4];
+                    w * [p.x, p.y, p.z, 1.0][row % 4]
+                })
+            })
+            .collect();
+        let pulled: Vec<f64> = k
+            .par_chunks(n)
+            .flat_map_iter(|column| {
+                let bent = self.laplacian.times(column);
+                let data = self.settings.data;
+                column.iter().zip(bent).map(move |(k, l)| data * k + self.rigidity * l).collect::<Vec<f64>>()
+            })
+            .collect();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let mut gram: Vec<f64> = (0..size * size)
+            .into_par_iter()
+            .map(|place| {
+                let (row, column) = (place / size, place % size);
+                if column > row {
+                    0.0
+                } else {
+                    dot(&k[row * n..(row + 1) * n], &pulled[column * n..(column + 1) * n])
+                }
+            })
+            .collect();
+        let trace: f64 = (0..size).map(|d| gram[d * size + d]).sum();
+        let damping = DAMPING * trace / size as f64;
+        (0..size).for_each(|d| gram[d * size + d] += damping);
+        let factor = Cholesky::new(&gram, size)
+            .ok_or(WeightsError::Factor { unknowns: size, why: "handles move nothing of their own" })?;
+        let rotations = &state.rotations;
+        let groups = &state.groups;
+        let fitted: Vec<Vec<f64>> = state
+            .transforms
+            .par_iter()
+            .enumerate()
+            .map(|(example, last)| {
+                let turned = self.turned_edges(groups, &rotations[example]);
+                let wanted: Vec<DVec3> = self.examples[example]
+                    .iter()
+                    .zip(turned)
+                    .map(|(q, b)| *q * self.settings.data + b * self.rigidity)
+                    .collect();
+                let mut right = vec![0.0; size * 3];
+                for row in 0..size {
+                    let column = &k[row * n..(row + 1) * n];
+                    let sum: DVec3 = column.iter().zip(&wanted).map(|(k, q)| *q * *k).sum();
+                    for axis in 0..3 {
+                        right[3 * row + axis] = sum[axis] + damping * last[3 * row + axis];
+                    }
+                }
+                factor.solve(&mut right, 3);
+                right
+            })
+            .collect();
+        state.transforms = fitted;
+        Ok(())
+    }
+
+    /// Rotations: of every group the one that turns its edges best, eqs. 21 to 23.
+    pub fn fit_rotations(&self, state: &mut State) {
+        let count = state.groups.iter().max().map_or(0, |most| *most as usize + 1);
+        let weights = &state.weights;
+        let groups = &state.groups;
+        state.rotations = state
+            .transforms
+            .par_iter()
+            .map(|transforms| {
+                let deformed = self.deformed(weights, transforms);
+                let mut covariance = vec![DMat3::ZERO; count];
+                for node in 0..self.nodes() {
+                    for (other, value) in self.laplacian.row(node).filter(|(other, _)| *other > node) {
+                        let from = (self.points[node] - self.points[other]) * (-0.5 * value);
+                        let to = deformed[node] - deformed[other];
+                        let edge = DMat3::from_cols(from * to.x, from * to.y, from * to.z);
+                        covariance[groups[node] as usize] += edge;
+                        covariance[groups[other] as usize] += edge;
+                    }
+                }
+                covariance.into_iter().map(best_rotation).collect()
+            })
+            .collect();
+    }
+}
