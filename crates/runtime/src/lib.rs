@@ -36,6 +36,7 @@ pub mod drag;
 mod error;
 mod four_lanes;
 mod header;
+pub mod ik;
 mod large_pages;
 mod player;
 mod twin;

@@ -13,7 +13,8 @@ mod lanes;
 #[doc(hidden)]
 pub mod network;
 #[cfg(not(feature = "internals"))]
-mod network;
+pub(crate) mod network;
+mod part;
 mod shared;
 #[cfg(feature = "skin")]
 pub mod skin;
