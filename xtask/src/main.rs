@@ -6,6 +6,7 @@
 
 mod bench;
 mod bench_face;
+mod bench_wild;
 mod check;
 mod cross;
 mod layers;
@@ -22,14 +23,14 @@ cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, and of the package for browsers (installs Node.js where it is missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist; installs what is missing
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|race|eval|ablations`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|race|eval|ablations|wild`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -51,6 +52,7 @@ fn main() -> Result<()> {
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
+                    cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
                     cargo(&[
                         "test",
                         "--workspace",
