@@ -172,8 +172,11 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             report.threads.iter().map(|(t, ms)| row(format!("one pose, {t} thread(s)"), ms)).collect();
         rows.extend(report.crowd.iter().map(|(c, ms)| row(format!("crowd of {c}, one thread"), ms)));
         rows.push(row("normals, on top".into(), &report.normals_ms));
-        let original =
-            if report.rig_timed { "the original rig, one thread" } else { "the original rig, when it was sampled" };
+        let original = if report.rig_timed {
+            "the original rig, one thread"
+        } else {
+            "the original rig, when it was sampled"
+        };
         rows.extend(report.rig_ms.iter().map(|ms| row(original.into(), ms)));
         format!(
             "{}: a {} twin, {} vertices, {} multiply-adds, {}\n{}\n{}\nmemory {:.1} GB/s, weights read at {:.0} % \
