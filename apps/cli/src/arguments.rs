@@ -4,8 +4,8 @@
 use crate::blender_arguments::BlenderArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
-use crate::studio_command::StudioArguments;
 use crate::pose_arguments::PoseArguments;
+use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use crate::weights_arguments::{DeformArguments, WeightsArguments};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

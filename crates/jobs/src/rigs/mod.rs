@@ -18,9 +18,7 @@ use understudy_rigs::external::{Address, ExternalOptions, ExternalRig};
 use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
-const RIG_FILES: &str =
-    "a .glb, .gltf, .obj or .bvh file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
-    "a .blend, .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
+const RIG_FILES: &str = "a .blend, .glb, .gltf, .obj or .bvh file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
