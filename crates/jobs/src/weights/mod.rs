@@ -17,7 +17,7 @@ use std::time::Instant;
 use understudy_core::{Bone, JointTransform, Mesh, Skeleton, SkinWeights, Vec3};
 use understudy_io::gltf::{GltfScene, to_glb_bytes};
 use understudy_io::npz::NpzWriter;
-use understudy_io::{Format, Scene};
+use understudy_io::{Format, ReadError, Scene};
 pub use understudy_solve::skin_weights::examples::{ExampleSettings, ExampleStop, Sparsity};
 use understudy_solve::skin_weights::examples::{OptimisedWeights, optimise_weights};
 pub use understudy_solve::skin_weights::{DomainKind, SkinWeightsReport, WeightKind, WeightSettings};
@@ -245,11 +245,14 @@ fn read_examples(
                         format!("frame {frame}: vertex {vertex} is missing (NaN)"),
                     ));
                 }
-                if let Some(frame) = sequence.frames.iter().find(|frame| frame.len() != mesh.vertex_count()) {
-                    let problem = format!("has {} vertices, {name} {}", frame.len(), mesh.vertex_count());
-                    return Err(JobError::unusable(path, problem));
+                for number in 0..sequence.frames.len() {
+                    let frame = sequence.frames.read(number).map_err(ReadError::content(path))?;
+                    if frame.len() != mesh.vertex_count() {
+                        let problem = format!("has {} vertices, {name} {}", frame.len(), mesh.vertex_count());
+                        return Err(JobError::unusable(path, problem));
+                    }
+                    examples.push(frame);
                 }
-                examples.extend(sequence.frames);
             }
             Scene::Model(model) => {
                 let same =

@@ -373,7 +373,7 @@ fn compare(
         sets: by_set,
         kept_for_tests: Vec::new(),
         order: names.clone(),
-        original_ms: rig.and_then(|rig| original_ms(rig, &sets[0].1)).or_else(|| recorded_rig_ms(twin)),
+        original_ms: rig.and_then(|rig| original_ms(rig, &sets[0].1)).or_else(|| recorded_rig_ms(&twin)),
         fits: contestants.fits.clone(),
         training_poses: contestants.training_poses,
         poses: number,
