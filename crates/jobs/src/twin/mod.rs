@@ -12,6 +12,7 @@ pub mod export;
 pub mod export_glb;
 pub(crate) mod kinds;
 pub mod learn;
+pub mod mechanism;
 mod record;
 
 pub use data::open_twin;
