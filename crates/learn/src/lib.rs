@@ -14,6 +14,7 @@ pub mod ensemble;
 pub mod face;
 mod held_back;
 mod matrix;
+pub mod mechanism;
 mod method;
 mod recording;
 pub mod skin;

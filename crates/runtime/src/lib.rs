@@ -36,7 +36,7 @@ mod error;
 mod four_lanes;
 mod header;
 mod large_pages;
-mod mechanism;
+pub mod mechanism;
 mod player;
 mod twin;
 #[cfg(feature = "internals")]
@@ -53,7 +53,8 @@ pub use dense::{Activation, LayerError, Precision};
 pub use error::{PoseError, TwinError};
 pub use header::{BoneHeader, Distances, Header, Inputs, Training};
 pub use large_pages::VertexBuffer;
-pub use mechanism::{Mechanism, MechanismKind};
+
+pub use mechanism::{Mechanism, MechanismFigures, MechanismKind};
 pub use player::{Player, Pose};
 pub use twin::*;
 pub use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Vec3};

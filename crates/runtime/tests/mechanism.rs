@@ -4,8 +4,11 @@
 mod twins;
 
 use twins::{BONES, POSING_CONTROLS, mechanism};
-use understudy_core::{GlobalPose, JointPose, Random};
-use understudy_runtime::{MechanismKind, Pose, PoseError, Twin, TwinError, Vec3};
+use understudy_core::{GlobalPose, JointPose, Mat3A, Random, Vec3A};
+use understudy_runtime::mechanism::learned::{Factor, LearnedBoneParts, Moves, NONE};
+use understudy_runtime::{
+    Affine3A, DenseParts, Mechanism, MechanismKind, Pose, PoseError, Twin, TwinError, Vec3,
+};
 
 /// More than a block of a crowd.
 const POSES: usize = 261;
@@ -24,7 +27,9 @@ fn controls_pose_what_the_bones_of_the_rig_pose() {
     for twin in
         [small(), twins::sized_diff(5, 0, 40, [5, 4], 2).with_mechanism(mechanism(5, &[])).expect("fits")]
     {
-        let MechanismKind::Exact(exact) = twin.mechanism().expect("it has one").kind();
+        let MechanismKind::Exact(exact) = twin.mechanism().expect("it has one").kind() else {
+            panic!("an exact one is wanted")
+        };
         let values = controls(POSES);
         let (mut joints, mut global) = (JointPose::default(), GlobalPose::default());
         let mut bones = Vec::new();
@@ -73,6 +78,104 @@ fn the_file_has_it_and_files_without_keep_loading() {
     // Of a face they are the header's.
     let face = twins::face();
     assert_eq!(face.posing_controls(), Some(&face.header().inputs.controls));
+}
+
+/// Numbers that mean nothing, of every form: fixed, turning, stretching and collapsing bones, with and without a network.
+fn learned() -> Mechanism {
+    let numbers = |count: usize, seed: u64| -> Vec<f32> {
+        let mut random = Random::new(seed);
+        (0..count).map(|_| random.uniform(-0.2, 0.2)).collect()
+    };
+    let bone = |index: usize| {
+        let moves = Moves {
+            turns: [1, 2].contains(&index),
+            stretches: index == 2,
+            collapses: index == 3,
+            shifts: [0, 3].contains(&index),
+        };
+        let (numbers_out, inputs) = (moves.numbers(), if index == 4 { 0 } else { 3 });
+        let layer = |rows: usize, columns: usize| DenseParts {
+            weights: numbers(rows * columns, index as u64),
+            bias: numbers(rows, 50 + index as u64),
+        };
+        let factors = vec![(0, Factor::Sine(0.3)), (1, Factor::Cosine(0.3)), (2, Factor::Power(2))];
+        let terms = vec![[0, NONE, NONE], [0, 1, NONE], [0, 1, 2]];
+        LearnedBoneParts {
+            // Children may come before their parents.
+            parent: [Some(1), None, Some(0), Some(2), Some(3)][index],
+            rest: Affine3A::from_translation(Vec3::X * index as f32),
+            moves,
+            inputs: (0..inputs).map(|input| (input + index as u32) % POSING_CONTROLS as u32).collect(),
+            mean: numbers(inputs as usize, 3),
+            scale: numbers(inputs as usize, 4),
+            factors: if inputs > 0 { factors } else { Vec::new() },
+            terms: if inputs > 0 { terms.clone() } else { Vec::new() },
+            closed: layer(numbers_out, if inputs > 0 { terms.len() } else { 0 }),
+            layers: match index {
+                1 | 3 => vec![layer(5, 3), layer(numbers_out, 5)],
+                _ => Vec::new(),
+            },
+        }
+    };
+    let specs = mechanism(5, &[]).specs().clone();
+    Mechanism::learned(specs, (0..5).map(bone).collect()).expect("valid parts")
+}
+
+#[test]
+fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
+    let twin = twins::sized_body(5, 3, [13, 8, 4]).with_mechanism(learned()).expect("it fits");
+    let bytes = twin.to_bytes().expect("a valid twin");
+    let again = Twin::parse(&bytes).expect("what we wrote");
+    assert_eq!(again.mechanism(), twin.mechanism());
+    assert_eq!(again.to_bytes().expect("a valid twin"), bytes);
+    let mut player = again.player(2);
+    let values = controls(1);
+    let bones = player.pose_bones(&values).expect("a valid pose").to_vec();
+    assert_eq!(bones, learned().evaluate(&values));
+    // By hand: the first bone is moved by its terms in the frame of the second, which turns.
+    let MechanismKind::Learned(parts) = again.mechanism().expect("it has one").kind() else {
+        panic!("a learned one is wanted")
+    };
+    let first = &parts.parts()[0];
+    let p = |place: usize| values[first.inputs[place] as usize];
+    let x = (p(2) - first.mean[2]) * first.scale[2];
+    let factors = [(0.3 * p(0)).sin(), (0.3 * p(1)).cos(), x * x];
+    let terms = [factors[0], factors[0] * factors[1], factors[0] * factors[1] * factors[2]];
+    let number = |n: usize| {
+        let weights = &first.closed.weights[3 * n..][..3];
+        first.closed.bias[n] + weights.iter().zip(terms).map(|(w, t)| w * t).sum::<f32>()
+    };
+    let place = first.rest.translation + Vec3A::new(number(0), number(1), number(2));
+    let want = bones[1].transform_point3a(place);
+    assert!(bones[0].translation.distance(want) < 1e-5, "{} {want}", bones[0].translation);
+    // Bones that only turn have no scale.
+    assert!((bones[1].matrix3.determinant() - 1.0).abs() < 1e-5);
+    let mut out = vec![Vec3::ZERO; again.vertex_count()];
+    player.pose(Pose::Controls(&values), &mut out).expect("a valid pose");
+    assert!(out.iter().all(|v| v.is_finite()));
+}
+
+#[test]
+fn learned_parts_that_do_not_fit_are_refused() {
+    let MechanismKind::Learned(good) = learned().kind().clone() else { panic!("it is learned") };
+    let specs = learned().specs().clone();
+    let refused = |change: &dyn Fn(&mut Vec<LearnedBoneParts>)| {
+        let mut parts = good.parts();
+        change(&mut parts);
+        assert!(Mechanism::learned(specs.clone(), parts).is_err());
+    };
+    refused(&|parts| parts[1].parent = Some(4));
+    refused(&|parts| parts[1].parent = Some(9));
+    refused(&|parts| parts[0].inputs[0] = 99);
+    refused(&|parts| parts[0].terms[0][0] = 3);
+    refused(&|parts| parts[0].factors[0].0 = 3);
+    refused(&|parts| parts[0].factors[0].1 = Factor::Power(1000));
+    refused(&|parts| parts[0].factors[0].1 = Factor::Sine(f32::NAN));
+    refused(&|parts| parts[0].closed.weights.truncate(1));
+    refused(&|parts| parts[1].layers[1].bias.truncate(1));
+    refused(&|parts| parts[1].rest.matrix3 = Mat3A::ZERO);
+    refused(&|parts| parts[3].moves.turns = true);
+    refused(&|parts| parts[0].mean.clear());
 }
 
 #[test]

@@ -3,9 +3,12 @@
 //! one (`file.rs`); a [`Player`](crate::Player) runs it without allocating (`poser.rs`).
 
 pub(crate) mod file;
+pub mod learned;
 pub(crate) mod poser;
 
-use crate::{Header, TwinError};
+use crate::{Distances, Header, TwinError};
+use learned::{LearnedBoneParts, LearnedMechanism, LearnedSpace};
+use serde::{Deserialize, Serialize};
 use understudy_core::mechanism::JointMechanismParts;
 use understudy_core::{Affine3A, ControlSpecs, GlobalPose, JointMechanism, JointPose};
 
@@ -14,6 +17,26 @@ use understudy_core::{Affine3A, ControlSpecs, GlobalPose, JointMechanism, JointP
 pub struct Mechanism {
     specs: ControlSpecs,
     kind: MechanismKind,
+    /// How far it is from the rig on poses that it was not learned from; `None` of an exact one.
+    pub figures: Option<MechanismFigures>,
+}
+
+/// How far a learned mechanism is from the rig, on poses that were held back.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MechanismFigures {
+    /// Poses.
+    pub poses: usize,
+    /// Mean angle between a bone and the rig's, in the world, degrees.
+    pub mean_degrees: f64,
+    /// Largest.
+    pub max_degrees: f64,
+    /// Mean distance between origins of bones, mm.
+    pub mean_origin_mm: f64,
+    /// Distances between the twin's vertices posed by controls and posed by the rig's bones, mm.
+    pub vertices_mm: Distances,
+    /// What it adds to the twin's mean distance from the rig's vertices, mm.
+    pub added_mm: f64,
 }
 
 /// How.
@@ -21,6 +44,8 @@ pub struct Mechanism {
 pub enum MechanismKind {
     /// As the rig itself does it.
     Exact(JointMechanism),
+    /// By what was learned of recorded poses.
+    Learned(LearnedMechanism),
 }
 
 impl MechanismKind {
@@ -28,6 +53,7 @@ impl MechanismKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Exact(_) => "exact",
+            Self::Learned(_) => "learned",
         }
     }
 }
@@ -37,6 +63,7 @@ impl MechanismKind {
 pub(crate) struct MechanismSpace {
     joints: JointPose,
     global: GlobalPose,
+    learned: Option<LearnedSpace>,
 }
 
 impl Mechanism {
@@ -44,7 +71,13 @@ impl Mechanism {
     pub fn exact(specs: ControlSpecs, parts: JointMechanismParts) -> Result<Self, TwinError> {
         let mechanism = JointMechanism::from_parts(parts, &specs)
             .map_err(|error| TwinError::Part { what: "mechanism".into(), problem: error.to_string() })?;
-        Ok(Self { specs, kind: MechanismKind::Exact(mechanism) })
+        Ok(Self { specs, kind: MechanismKind::Exact(mechanism), figures: None })
+    }
+
+    /// What was learned of recorded poses; bones in the twin's order.
+    pub fn learned(specs: ControlSpecs, bones: Vec<LearnedBoneParts>) -> Result<Self, TwinError> {
+        let mechanism = LearnedMechanism::new(bones, specs.len())?;
+        Ok(Self { specs, kind: MechanismKind::Learned(mechanism), figures: None })
     }
 
     /// The controls, in the order in which a pose gives their values.
@@ -61,6 +94,7 @@ impl Mechanism {
     pub fn bone_count(&self) -> usize {
         match &self.kind {
             MechanismKind::Exact(mechanism) => mechanism.skeleton().len(),
+            MechanismKind::Learned(mechanism) => mechanism.bone_count(),
         }
     }
 
@@ -71,9 +105,12 @@ impl Mechanism {
         if bones.len() != self.bone_count() {
             return Err(part(format!("it moves {} bones, the twin has {}", self.bone_count(), bones.len())));
         }
-        let MechanismKind::Exact(exact) = &self.kind;
-        let pairs = bones.iter().zip(exact.skeleton().bones());
-        if let Some((want, got)) = pairs.clone().find(|(want, got)| want.name != got.name) {
+        // Learned bones have no names of their own.
+        let own = match &self.kind {
+            MechanismKind::Exact(exact) => exact.skeleton().bones(),
+            MechanismKind::Learned(_) => &[],
+        };
+        if let Some((want, got)) = bones.iter().zip(own).find(|(want, got)| want.name != got.name) {
             return Err(part(format!("it has the bone '{}' where the twin has '{}'", got.name, want.name)));
         }
         let missing = header.inputs.controls.iter().find(|spec| self.specs.find(&spec.name).is_none());
@@ -83,12 +120,27 @@ impl Mechanism {
         }
     }
 
+    /// World transforms of all bones, `[J]` cm, from the values of all controls, `[C]`; a
+    /// [`Player`](crate::Player) does it without allocating.
+    ///
+    /// # Panics
+    /// When there are fewer values than controls.
+    pub fn evaluate(&self, controls: &[f32]) -> Vec<Affine3A> {
+        let mut bones = vec![Affine3A::IDENTITY; self.bone_count()];
+        self.pose(controls, &mut MechanismSpace::default(), &mut bones);
+        bones
+    }
+
     /// World transforms of all bones, `[J]`, from the values of all controls, `[C]`.
     pub(crate) fn pose(&self, controls: &[f32], space: &mut MechanismSpace, bones: &mut [Affine3A]) {
         match &self.kind {
             MechanismKind::Exact(mechanism) => {
                 mechanism.evaluate(controls, &mut space.joints, &mut space.global);
                 bones.copy_from_slice(&space.global.0);
+            }
+            MechanismKind::Learned(mechanism) => {
+                let space = space.learned.get_or_insert_with(|| mechanism.space());
+                mechanism.pose(controls, space, bones);
             }
         }
     }

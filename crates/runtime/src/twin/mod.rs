@@ -13,8 +13,8 @@ mod lanes;
 #[doc(hidden)]
 pub mod network;
 #[cfg(not(feature = "internals"))]
-mod network;
-mod shared;
+pub(crate) mod network;
+pub(crate) mod shared;
 #[cfg(feature = "skin")]
 pub mod skin;
 mod skinning;
