@@ -191,8 +191,9 @@ pub struct SharedArguments {
     /// Keep weights in 32 bits instead of 16.
     #[arg(long)]
     pub full_precision: bool,
-    /// What poses a twin with bones by controls alone: the rig's own joints and constraints where it shows them.
-    #[arg(long, value_name = "auto|none", default_value = "auto")]
+    /// What poses a twin with bones by controls alone: the rig's own joints and constraints where it shows them, else what
+    /// is learned from the poses; none leaves it out.
+    #[arg(long, value_name = "auto|learned|none", default_value = "auto")]
     pub mechanism: MechanismChoice,
     /// Threads [default: all]; the twin does not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]

@@ -89,6 +89,7 @@ fn learn_text(report: &LearnReport) -> String {
         report.base,
         held.base_mean_mm
     ));
+    lines.extend(report.mechanism.as_ref().map(|mechanism| mechanism.line()));
     lines.join("\n")
 }
 
@@ -171,6 +172,10 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         let mut rows: Vec<Vec<String>> =
             report.threads.iter().map(|(t, ms)| row(format!("one pose, {t} thread(s)"), ms)).collect();
         rows.extend(report.crowd.iter().map(|(c, ms)| row(format!("crowd of {c}, one thread"), ms)));
+        if let Some(by_controls) = &report.by_controls {
+            rows.push(row("one pose by controls alone, 1 thread(s)".into(), &by_controls.pose_ms));
+            rows.push(row("of that controls → bones".into(), &by_controls.mechanism_ms));
+        }
         rows.push(row("normals, on top".into(), &report.normals_ms));
         rows.extend(report.rig_ms.iter().map(|ms| row("the original rig, one thread".into(), ms)));
         format!(

@@ -58,9 +58,21 @@ pub(crate) trait Play: Send + Sync {
         _loss: &mut Loss<'_>,
         _by_controls: &mut [f32],
     ) -> Result<(), PoseError> {
-        Err(PoseError::Kind("twins of this kind have no gradient"))
+        Err(NO_GRADIENT)
+    }
+    /// Derivatives by the numbers of the bones, `[J]`, and by the controls beside them.
+    fn bone_gradient(
+        &mut self,
+        _pose: (&[Affine3A], &[f32]),
+        _loss: &mut Loss<'_>,
+        _by_bones: &mut [Affine3A],
+        _by_extras: &mut [f32],
+    ) -> Result<(), PoseError> {
+        Err(NO_GRADIENT)
     }
 }
+
+const NO_GRADIENT: PoseError = PoseError::Kind("twins of this kind have no gradient");
 
 /// What a twin with bones says of controls alone.
 #[cfg(any(feature = "body", feature = "diff"))]
@@ -151,8 +163,9 @@ impl Player {
     }
 
     /// The derivative of a loss by the controls, `∂L/∂p` `[C]`. `loss` is given the vertices of the pose and writes
-    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Twins that are posed by controls have one; of one with
-    /// bones beside them it is the derivative by the controls alone. Bodies have none.
+    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Twins that are posed by controls have one; of a
+    /// differential twin with bones it goes through its mechanism where the pose is of controls (but not through skirts),
+    /// else it is the derivative by the controls beside the bones. Bodies have none.
     pub fn gradient<L>(
         &mut self,
         pose: Pose<'_>,
@@ -163,7 +176,12 @@ impl Player {
         let mut once = |vertices: &[Vec3], by_vertices: &mut [Vec3]| {
             value = loss.take().map(|loss| loss(vertices, by_vertices));
         };
-        self.memory.gradient(pose, &mut once, by_controls)?;
+        match (&mut self.poser, pose) {
+            (Some(poser), Pose::Controls(controls)) => {
+                poser.gradient(controls, &mut *self.memory, &mut once, by_controls)?;
+            }
+            (_, pose) => self.memory.gradient(pose, &mut once, by_controls)?,
+        }
         Ok(value.expect("a kind that has a gradient asks for the loss once"))
     }
 }

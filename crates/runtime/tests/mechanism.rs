@@ -82,6 +82,10 @@ fn the_file_has_it_and_files_without_keep_loading() {
 
 /// Numbers that mean nothing, of every form: fixed, turning, stretching and collapsing bones, with and without a network.
 fn learned() -> Mechanism {
+    learned_with(&[])
+}
+
+fn learned_with(extras: &[&str]) -> Mechanism {
     let numbers = |count: usize, seed: u64| -> Vec<f32> {
         let mut random = Random::new(seed);
         (0..count).map(|_| random.uniform(-0.2, 0.2)).collect()
@@ -117,7 +121,7 @@ fn learned() -> Mechanism {
             },
         }
     };
-    let specs = mechanism(5, &[]).specs().clone();
+    let specs = mechanism(5, extras).specs().clone();
     Mechanism::learned(specs, (0..5).map(bone).collect()).expect("valid parts")
 }
 
@@ -153,6 +157,50 @@ fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
     let mut out = vec![Vec3::ZERO; again.vertex_count()];
     player.pose(Pose::Controls(&values), &mut out).expect("a valid pose");
     assert!(out.iter().all(|v| v.is_finite()));
+}
+
+/// Through the networks of a differential twin, its skin, forward kinematics and what moves each bone.
+#[test]
+fn gradients_by_all_controls_meet_the_checker() {
+    for mechanism in [mechanism(5, &["c0", "c1"]), learned_with(&["c0", "c1"])] {
+        let twin = twins::sized_diff(5, 2, 40, [5, 4], 2).with_mechanism(mechanism).expect("it fits");
+        let width = twin.posing_controls().expect("it has a mechanism").len();
+        let mut random = Random::new(5);
+        let at: Vec<f64> = (0..width).map(|_| f64::from(random.uniform(-0.8, 0.8))).collect();
+        let slopes: Vec<Vec3> = (0..twin.vertex_count())
+            .map(|_| Vec3::from_array([0; 3].map(|_| random.uniform(-1.0, 1.0))))
+            .collect();
+        let mut player = twin.player(1);
+        let single = |x: &[f64]| -> Vec<f32> { x.iter().map(|value| *value as f32).collect() };
+        let mut gradient = vec![0.0f32; width];
+        let loss = |vertices: &[Vec3], by_vertices: &mut [Vec3]| {
+            by_vertices.copy_from_slice(&slopes);
+            vertices.len()
+        };
+        let seen = player.gradient(Pose::Controls(&single(&at)), loss, &mut gradient).expect("a gradient");
+        assert_eq!(seen, twin.vertex_count());
+        let mut out = vec![Vec3::ZERO; twin.vertex_count()];
+        let mut cost = |x: &[f64]| -> f64 {
+            player.pose(Pose::Controls(&single(x)), &mut out).expect("a valid pose");
+            out.iter().zip(&slopes).map(|(v, s)| f64::from(v.dot(*s))).sum()
+        };
+        for control in 0..width {
+            let mut difference = |step: f64| {
+                let mut moved = |by: f64| {
+                    let mut x = at.clone();
+                    x[control] += by;
+                    cost(&x)
+                };
+                (moved(step) - moved(-step)) / (2.0 * step)
+            };
+            let want = (4.0 * difference(0.04) - difference(0.08)) / 3.0;
+            let got = f64::from(gradient[control]);
+            assert!((got - want).abs() < 0.02 * want.abs().max(0.5), "control {control}: {got} {want}");
+        }
+        let mut short = [0.0];
+        let refused = player.gradient(Pose::Controls(&single(&at)), loss, &mut short);
+        assert!(matches!(refused, Err(PoseError::Count { .. })));
+    }
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! same code without the rig. Start at [`JointMechanism`]; constraints are in `constraints` and `skirt`.
 
 mod constraints;
+mod gradient;
 mod skirt;
 
 pub use constraints::{Constraint, Drive, Helper, JointChange, Twist, twist_angle};
+pub use gradient::MechanismTrace;
 pub use skirt::{SkirtChain, SkirtFollow, SkirtLeg};
 
 use crate::skeleton::{Bone, GlobalPose, JointPose, JointTransform, Skeleton, SkeletonError};

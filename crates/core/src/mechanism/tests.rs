@@ -1,5 +1,5 @@
 use super::*;
-use crate::{ControlSpec, Quat, Random, Vec3};
+use crate::{Affine3A, ControlSpec, Quat, Random, Vec3};
 
 /// A leg with a twist bone, a helper and a driven tail.
 fn mechanism() -> (ControlSpecs, JointMechanism) {
@@ -86,4 +86,43 @@ fn what_does_not_exist_is_named() {
     let specs = ControlSpecs::new(vec![ControlSpec::joint("a", "arm", Channel::RotateX, 0.0, 1.0)]);
     let error = JointMechanism::new(mechanism.skeleton().clone(), &specs.expect("valid specs"), Vec::new());
     assert_eq!(error, Err(MechanismError::Bone { control: "a".into(), bone: "arm".into() }));
+}
+
+#[test]
+fn the_way_back_meets_the_checker() {
+    let (specs, mechanism) = mechanism();
+    let mut random = Random::new(6);
+    let count = mechanism.skeleton().len();
+    let slopes: Vec<f32> = (0..12 * count).map(|_| random.uniform(-1.0, 1.0)).collect();
+    let cost = |x: &[f64]| {
+        let controls: Vec<f32> = x.iter().map(|value| *value as f32).collect();
+        let (mut pose, mut global) = Default::default();
+        mechanism.evaluate(&controls, &mut pose, &mut global);
+        let numbers = global.0.iter().flat_map(Affine3A::to_cols_array);
+        numbers.zip(&slopes).map(|(number, slope)| f64::from(number) * f64::from(*slope)).sum::<f64>()
+    };
+    assert!(mechanism.has_gradient());
+    let mut trace = MechanismTrace::default();
+    for _ in 0..4 {
+        let controls: Vec<f32> =
+            specs.iter().map(|spec| random.uniform(0.6 * spec.low, 0.6 * spec.high)).collect();
+        let mut by_global: Vec<Affine3A> = slopes.chunks_exact(12).map(Affine3A::from_cols_slice).collect();
+        let mut gradient = vec![0.0; specs.len()];
+        mechanism.backward(&controls, &mut by_global, &mut trace, &mut gradient);
+        // Along each control: the mechanism itself is in single precision, its steps must not drown.
+        for (control, slope) in gradient.iter().enumerate() {
+            let step = if specs.get(control).high > 2.0 { 1.0 } else { 0.02 };
+            let at = |sign: f64| {
+                let mut moved: Vec<f64> = controls.iter().map(|value| f64::from(*value)).collect();
+                moved[control] += sign * step;
+                cost(&moved)
+            };
+            // Of fourth order, so that a wide step does.
+            let wide = (at(2.0) - at(-2.0)) / (4.0 * step);
+            let near = (at(1.0) - at(-1.0)) / (2.0 * step);
+            let want = (4.0 * near - wide) / 3.0;
+            let miss = (f64::from(*slope) - want).abs();
+            assert!(miss < 2e-3 * want.abs().max(0.1), "control {control}: {slope} {want}");
+        }
+    }
 }

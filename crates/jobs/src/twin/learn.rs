@@ -196,7 +196,10 @@ pub(crate) fn learn_from(
     let Source { rig_name, poses, rig } = source;
     let count = poses.len();
     let run = Run { config, rig_name, watch, start };
-    let posing = Posing::keep(&poses, config.mechanism);
+    let posing = match config.learning {
+        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, config.mechanism),
+        Learning::Face(_) | Learning::Skin(_) => None,
+    };
     let learned = pool.install(|| job.learn(&run, poses, rig))?;
     let held = learned.held_back;
     if held.is_useless() {
@@ -209,7 +212,7 @@ pub(crate) fn learn_from(
     // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
     let twin = Twin::parse(&learned.bytes).map_err(|error| JobError::Machine(error.to_string()))?;
     let (twin, mechanism) = match posing {
-        Some(posing) => pool.install(|| posing.attach(twin, rig))?,
+        Some(posing) => pool.install(|| posing.attach(twin, rig, watch))?,
         None => (twin, None),
     };
     let bytes = match mechanism {

@@ -19,8 +19,25 @@ const RIDGE: f64 = 1e-8;
 pub(super) enum Family {
     /// A number: products take it and its square.
     Number,
+    /// The same with its cube.
+    Cubic,
     /// An angle of so many radians per unit: products take its sine and cosine.
     Angle(f32),
+    /// The same with those of half the angle, as shares of rotations need them.
+    Halves(f32),
+}
+
+impl Family {
+    /// What products take.
+    fn factors(self) -> Vec<Factor> {
+        let whole = |frequency: f32| [Factor::Sine(frequency), Factor::Cosine(frequency)];
+        match self {
+            Self::Number => vec![Factor::Power(1), Factor::Power(2)],
+            Self::Cubic => vec![Factor::Power(1), Factor::Power(2), Factor::Power(3)],
+            Self::Angle(frequency) => whole(frequency).to_vec(),
+            Self::Halves(frequency) => [whole(frequency), whole(0.5 * frequency)].concat(),
+        }
+    }
 }
 
 /// What a control can be, the likeliest first: a whole angle, as a joint's own channels are, half of it, as helpers take.
@@ -28,17 +45,17 @@ pub(super) fn families_of(spec: &ControlSpec) -> Vec<Family> {
     let degree = 1f32.to_radians();
     match spec.kind {
         ControlKind::Joint { channel: Channel::RotateX | Channel::RotateY | Channel::RotateZ, .. } => {
-            vec![Family::Angle(degree), Family::Angle(0.5 * degree), Family::Number]
+            vec![Family::Angle(degree), Family::Halves(degree), Family::Number]
         }
-        ControlKind::Joint { .. } => vec![Family::Number],
+        ControlKind::Joint { .. } => vec![Family::Number, Family::Cubic],
         ControlKind::Number => {
-            let mut all = vec![Family::Number];
+            let mut all = vec![Family::Number, Family::Cubic];
             let reach = spec.high.abs().max(spec.low.abs());
             if reach > 3.0 {
-                all.push(Family::Angle(degree));
+                all.extend([Family::Angle(degree), Family::Halves(degree)]);
             }
             if reach < 7.0 {
-                all.push(Family::Angle(1.0));
+                all.extend([Family::Angle(1.0), Family::Halves(1.0)]);
             }
             all
         }
@@ -71,55 +88,51 @@ impl Design {
             scale.push(if spread > 1e-12 { (0.5 / spread) as f32 } else { 0.0 });
         }
         let mut out = Self { inputs: inputs.to_vec(), mean, scale, factors: Vec::new(), terms: Vec::new() };
-        let mut pairs: Vec<[u32; 2]> = Vec::new();
+        // Places of the factors that products take, of each control.
+        let mut takes: Vec<Vec<u32>> = Vec::new();
         for (place, family) in families.iter().enumerate() {
             let first = out.factors.len() as u32;
-            let place = place as u32;
-            match family {
-                Family::Number => {
-                    out.factors.extend([(place, Factor::Power(1)), (place, Factor::Power(2))]);
-                }
-                Family::Angle(frequency) => out
-                    .factors
-                    .extend([(place, Factor::Sine(*frequency)), (place, Factor::Cosine(*frequency))]),
-            }
-            pairs.push([first, first + 1]);
+            out.factors.extend(family.factors().into_iter().map(|factor| (place as u32, factor)));
+            takes.push((first..out.factors.len() as u32).collect());
         }
         let mut push = |term: [u32; FACTORS]| {
             if out.terms.len() < most {
                 out.terms.push(term);
             }
         };
-        pairs.iter().flatten().for_each(|factor| push([*factor, NONE, NONE]));
-        let products = |chosen: &[[u32; 2]]| -> Vec<[u32; FACTORS]> {
+        takes.iter().flatten().for_each(|factor| push([*factor, NONE, NONE]));
+        let products = |chosen: &[usize]| -> Vec<[u32; FACTORS]> {
             let mut all = vec![[NONE; FACTORS]];
-            for (slot, pair) in chosen.iter().enumerate() {
-                let with = |term: &[u32; FACTORS]| {
-                    pair.map(|factor| {
+            for (slot, control) in chosen.iter().enumerate() {
+                let with = |term: &[u32; FACTORS]| -> Vec<[u32; FACTORS]> {
+                    let one = |factor: &u32| {
                         let mut term = *term;
-                        term[slot] = factor;
+                        term[slot] = *factor;
                         term
-                    })
+                    };
+                    takes[*control].iter().map(one).collect()
                 };
                 all = all.iter().flat_map(with).collect();
             }
             all
         };
-        let count = pairs.len();
+        let count = takes.len();
         // By the sum of the places: products of the strongest first.
         let mut couples: Vec<[usize; 2]> = (0..count).flat_map(|b| (0..b).map(move |a| [a, b])).collect();
         couples.sort_by_key(|[a, b]| (a + b, *b));
-        couples.iter().for_each(|[a, b]| products(&[pairs[*a], pairs[*b]]).into_iter().for_each(&mut push));
+        couples.iter().for_each(|couple| products(couple).into_iter().for_each(&mut push));
         let mut triples: Vec<[usize; 3]> =
             couples.iter().flat_map(|[a, b]| (b + 1..count).map(move |c| [*a, *b, c])).collect();
         triples.sort_by_key(|[a, b, c]| (a + b + c, *c));
-        for [a, b, c] in triples {
-            products(&[pairs[a], pairs[b], pairs[c]]).into_iter().for_each(&mut push);
-        }
+        triples.iter().for_each(|triple| products(triple).into_iter().for_each(&mut push));
         // Powers of single controls: shares of angles, and whatever else is smooth.
         let mut powers = Vec::new();
         for (place, family) in families.iter().enumerate() {
-            let from = if *family == Family::Number { 3 } else { 1 };
+            let from = match family {
+                Family::Number => 3,
+                Family::Cubic => 4,
+                Family::Angle(_) | Family::Halves(_) => 1,
+            };
             powers.extend((from..=POWERS).map(|power| (place as u32, Factor::Power(power))));
         }
         for factor in powers {

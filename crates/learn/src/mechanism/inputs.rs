@@ -5,7 +5,8 @@ use super::fit::{Design, Family, families_of, residual};
 use super::targets::Target;
 use super::{MechanismLearnError, PosedBones};
 use rayon::prelude::*;
-use understudy_core::{Affine3A, ControlKind, Controls, Random};
+use std::collections::HashSet;
+use understudy_core::{Affine3A, Channel, ControlKind, Controls, Random};
 use understudy_rigs::{Rig, RigPose};
 
 /// Random poses in which every control is moved, besides the rest pose.
@@ -145,11 +146,66 @@ pub(super) fn estimate(poses: &PosedBones, target: &Target, name: &str) -> Vec<u
         let best = scores.map(|place| (score(place), place)).max_by(|a, b| a.0.0.total_cmp(&b.0.0));
         let Some(((explained, size), place)) = best else { return chosen };
         let chance = 2.0 * (size as f64 + 4.0 * (2.0 * size as f64).sqrt()) / count as f64;
-        if explained < chance * power {
+        let more = match explained < chance * power {
+            false => vec![candidates[place] as u32],
+            // Two may do together what neither does alone: the swing of a joint changes how far it twists.
+            true => couple(&columns, &left, width)
+                .map(|couple| couple.map(|place| candidates[place] as u32).to_vec())
+                .unwrap_or_default(),
+        };
+        let before = chosen.len();
+        chosen.extend(more.into_iter().flat_map(|control| with_its_joint(poses, control, &candidates)));
+        let mut seen = HashSet::new();
+        chosen.retain(|control| seen.insert(*control));
+        if chosen.len() == before {
             return chosen;
         }
-        chosen.push(candidates[place] as u32);
     }
+}
+
+/// A control, and where it is a rotation of a joint, the joint's other rotations: they act together.
+fn with_its_joint(poses: &PosedBones, control: u32, candidates: &[usize]) -> Vec<u32> {
+    let turns = |control: usize| match &poses.specs.get(control).kind {
+        ControlKind::Joint { bone, channel: Channel::RotateX | Channel::RotateY | Channel::RotateZ } => {
+            Some(bone)
+        }
+        _ => None,
+    };
+    let mut all = vec![control];
+    if let Some(bone) = turns(control as usize) {
+        let others = candidates.iter().filter(|other| turns(**other) == Some(bone));
+        all.extend(others.map(|other| *other as u32));
+    }
+    all
+}
+
+/// The two whose product explains most of what is left, where that is more than the best of so many products explains by
+/// chance.
+fn couple(columns: &[Vec<f64>], left: &[f64], width: usize) -> Option<[usize; 2]> {
+    let count = left.len() / width;
+    let power: f64 = left.iter().map(|n| n * n).sum();
+    let one = |b: usize| -> (f64, [usize; 2]) {
+        let mut best = (0.0, [0, b]);
+        for a in 0..b {
+            let mut along = vec![0.0; width];
+            let mut size = 0.0;
+            for (row, (x, y)) in columns[a].iter().zip(&columns[b]).enumerate() {
+                let product = x * y;
+                size += product * product;
+                let row = &left[row * width..][..width];
+                along.iter_mut().zip(row).for_each(|(sum, n)| *sum += product * n);
+            }
+            let explained = along.iter().map(|n| n * n).sum::<f64>() / size.max(1e-30);
+            if explained > best.0 {
+                best = (explained, [a, b]);
+            }
+        }
+        best
+    };
+    let best = (1..columns.len()).map(one).max_by(|x, y| x.0.total_cmp(&y.0))?;
+    let tried = (columns.len() * columns.len() / 2).max(2) as f64;
+    // The largest of so many squares of normal numbers, twice.
+    (best.0 > 4.0 * tried.ln() / count as f64 * power).then_some(best.1)
 }
 
 /// Makes a column of zero mean perpendicular to others and of length one; zero where nothing is left.

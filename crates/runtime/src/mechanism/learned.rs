@@ -11,6 +11,10 @@
 //! wherever it turns (Zhou et al. 2019). What never changes is not learned: a bone that only turns keeps its length
 //! whatever the networks say.
 
+mod gradient;
+
+pub(crate) use gradient::LearnedGradient;
+
 use crate::TwinError;
 use crate::dense::{Activation, Kernel, Layer, Precision};
 use crate::twin::network::{
@@ -161,6 +165,15 @@ pub fn rotation_of_six(six: &[f32]) -> Mat3A {
     Mat3A::from_cols(x, y, x.cross(y))
 }
 
+/// Six numbers column by column.
+fn upper_triangle(six: &[f32]) -> Mat3A {
+    Mat3A::from_cols(
+        Vec3A::new(six[0], 0.0, 0.0),
+        Vec3A::new(six[1], six[2], 0.0),
+        Vec3A::new(six[3], six[4], six[5]),
+    )
+}
+
 impl Moves {
     /// The local transform that numbers say, in the order of rotation (or matrix), stretch, translation.
     pub fn local(self, rest: &Affine3A, numbers: &[f32]) -> Affine3A {
@@ -180,12 +193,7 @@ impl Moves {
             let turn = if self.turns { rotation_of_six(take(TURN)) } else { Mat3A::IDENTITY };
             let mut own = stretch;
             if self.stretches {
-                let six = take(STRETCH);
-                own += Mat3A::from_cols(
-                    Vec3A::new(six[0], 0.0, 0.0),
-                    Vec3A::new(six[1], six[2], 0.0),
-                    Vec3A::new(six[3], six[4], six[5]),
-                );
+                own += upper_triangle(take(STRETCH));
             }
             local.matrix3 = rotation * turn * own;
         }

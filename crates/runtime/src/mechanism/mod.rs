@@ -7,9 +7,9 @@ pub mod learned;
 pub(crate) mod poser;
 
 use crate::{Distances, Header, TwinError};
-use learned::{LearnedBoneParts, LearnedMechanism, LearnedSpace};
+use learned::{LearnedBoneParts, LearnedGradient, LearnedMechanism, LearnedSpace};
 use serde::{Deserialize, Serialize};
-use understudy_core::mechanism::JointMechanismParts;
+use understudy_core::mechanism::{JointMechanismParts, MechanismTrace};
 use understudy_core::{Affine3A, ControlSpecs, GlobalPose, JointMechanism, JointPose};
 
 /// What turns all of a rig's controls into the world transforms of a twin's bones.
@@ -56,6 +56,13 @@ impl MechanismKind {
             Self::Learned(_) => "learned",
         }
     }
+}
+
+/// Memory for the way back, made when it is first asked for.
+#[derive(Default)]
+pub(crate) struct MechanismGradient {
+    learned: Option<LearnedGradient>,
+    trace: MechanismTrace,
 }
 
 /// Working memory of a mechanism.
@@ -141,6 +148,35 @@ impl Mechanism {
             MechanismKind::Learned(mechanism) => {
                 let space = space.learned.get_or_insert_with(|| mechanism.space());
                 mechanism.pose(controls, space, bones);
+            }
+        }
+    }
+
+    /// Whether derivatives by bones become derivatives by controls: not through the skirts of our own rigs.
+    pub fn has_gradient(&self) -> bool {
+        match &self.kind {
+            MechanismKind::Exact(mechanism) => mechanism.has_gradient(),
+            MechanismKind::Learned(_) => true,
+        }
+    }
+
+    /// Derivatives by the controls, `[C]`, of what has the derivatives `by_bones` by the numbers of the world transforms
+    /// `bones`, `[J]`, that the controls give; the former are changed on the way.
+    pub(crate) fn backward(
+        &self,
+        controls: &[f32],
+        bones: &[Affine3A],
+        by_bones: &mut [Affine3A],
+        memory: &mut MechanismGradient,
+        by_controls: &mut [f32],
+    ) {
+        match &self.kind {
+            MechanismKind::Exact(mechanism) => {
+                mechanism.backward(controls, by_bones, &mut memory.trace, by_controls);
+            }
+            MechanismKind::Learned(mechanism) => {
+                let memory = memory.learned.get_or_insert_with(|| mechanism.gradient_space());
+                mechanism.backward(controls, bones, by_bones, memory, by_controls);
             }
         }
     }

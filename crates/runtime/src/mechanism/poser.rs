@@ -1,8 +1,9 @@
 //! The working memory with which a player turns controls into bones: one pose, or a block of a crowd on all threads.
 
-use super::{Mechanism, MechanismSpace};
+use super::{Mechanism, MechanismGradient, MechanismSpace};
 use crate::PoseError;
 use crate::error::{check_count, check_finite};
+use crate::player::{Loss, Play};
 use crate::workers::Workers;
 use std::sync::{Arc, Mutex, PoisonError};
 use understudy_core::Affine3A;
@@ -23,6 +24,14 @@ pub(crate) struct Poser {
     extras: Vec<f32>,
     /// Bones of how many poses are known.
     posed: usize,
+    gradient: Option<Box<GradientMemory>>,
+}
+
+/// Memory for the way back, made when it is first asked for.
+struct GradientMemory {
+    by_bones: Vec<Affine3A>,
+    by_extras: Vec<f32>,
+    mechanism: MechanismGradient,
 }
 
 impl Poser {
@@ -33,6 +42,7 @@ impl Poser {
             bones: vec![Affine3A::IDENTITY; mechanism.bone_count()],
             extras: vec![0.0; places.len()],
             posed: 0,
+            gradient: None,
             mechanism,
             places,
         };
@@ -63,6 +73,36 @@ impl Poser {
     /// Bones and extra controls of one pose.
     pub fn pose(&mut self, controls: &[f32]) -> Result<(&[Affine3A], &[f32]), PoseError> {
         self.block(controls, 1, None)
+    }
+
+    /// The derivative of a loss by all controls, `[C]`, through the bones of the twin that `memory` plays.
+    pub fn gradient(
+        &mut self,
+        controls: &[f32],
+        memory: &mut dyn Play,
+        loss: &mut Loss<'_>,
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        if !self.mechanism.has_gradient() {
+            return Err(PoseError::Kind("this twin's mechanism follows a skirt, which has no gradient"));
+        }
+        check_count("derivatives by controls", by_controls.len(), self.control_count())?;
+        self.pose(controls)?;
+        let (joints, extra) = (self.mechanism.bone_count(), self.places.len());
+        let own = self.gradient.get_or_insert_with(|| {
+            Box::new(GradientMemory {
+                by_bones: vec![Affine3A::ZERO; joints],
+                by_extras: vec![0.0; extra],
+                mechanism: MechanismGradient::default(),
+            })
+        });
+        let (bones, extras) = (&self.bones[..joints], &self.extras[..extra]);
+        memory.bone_gradient((bones, extras), loss, &mut own.by_bones, &mut own.by_extras)?;
+        self.mechanism.backward(controls, bones, &mut own.by_bones, &mut own.mechanism, by_controls);
+        for (slope, place) in own.by_extras.iter().zip(&self.places) {
+            by_controls[*place] += slope;
+        }
+        Ok(())
     }
 
     /// Bones and extra controls of some poses, [`CROWD_BLOCK`] at most.

@@ -112,6 +112,17 @@ impl Play for DiffPlay {
     ) -> Result<(), PoseError> {
         let (bones, controls) = self.inputs(pose)?;
         let space = self.gradient.get_or_insert_with(|| Box::new(GradientSpace::new(&self.twin)));
-        self.twin.gradient(bones, controls, space, loss, by_controls)
+        self.twin.gradient(bones, controls, space, loss, (None, by_controls))
+    }
+
+    fn bone_gradient(
+        &mut self,
+        (bones, extras): (&[Affine3A], &[f32]),
+        loss: &mut Loss<'_>,
+        by_bones: &mut [Affine3A],
+        by_extras: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let space = self.gradient.get_or_insert_with(|| Box::new(GradientSpace::new(&self.twin)));
+        self.twin.gradient(bones, extras, space, loss, (Some(by_bones), by_extras))
     }
 }
