@@ -35,6 +35,12 @@ fn once(bytes: &[u8]) -> bool {
         let loss = |vertices: &[Vec3], by_vertices: &mut [Vec3]| by_vertices.copy_from_slice(vertices);
         player.gradient(pose(1), loss, &mut by_controls).expect("a pose of the twin's own inputs");
     }
+    if let (Some(_), Some(specs)) = (twin.mechanism(), twin.posing_controls()) {
+        // Bones of a mechanism may be anything, also beyond what is finite: then the pose is refused.
+        let values = specs.defaults().0.repeat(2);
+        let _ = player.pose(Pose::Controls(&values[..specs.len()]), &mut one);
+        let _ = player.crowd(Pose::Controls(&values), &mut two);
+    }
     let bytes = twin.to_bytes().expect("what was loaded can be saved");
     let again = Twin::parse(&bytes).expect("we read what we write");
     assert!(again.to_bytes().expect("and save it") == bytes, "saving and loading is the identity");

@@ -88,6 +88,9 @@ fn twin(facts: &TwinFacts) -> String {
         let [own, others] = facts.rigid;
         text.push_str(&format!(", {own} segments rigid by themselves, {others} with others"));
     }
+    if let Some(mechanism) = &facts.mechanism {
+        text.push_str(&format!("\n  {}", mechanism.line()));
+    }
     text
 }
 

@@ -10,6 +10,7 @@ use understudy_jobs::twin::body::{Base, BodyLearning};
 use understudy_jobs::twin::diff::{Coordinates, DiffLearning, SkinSource};
 use understudy_jobs::twin::face::FaceLearning;
 use understudy_jobs::twin::ik::{IkSettings, LearnIkConfig};
+use understudy_jobs::twin::mechanism::MechanismChoice;
 use understudy_jobs::twin::skin::SkinLearning;
 
 /// What to learn.
@@ -274,6 +275,10 @@ pub struct SharedArguments {
     /// Keep weights in 32 bits instead of 16.
     #[arg(long)]
     pub full_precision: bool,
+    /// What poses a twin with bones by controls alone: the rig's own joints and constraints where it shows them, else what
+    /// is learned from the poses; none leaves it out.
+    #[arg(long, value_name = "auto|learned|none", default_value = "auto")]
+    pub mechanism: MechanismChoice,
     /// Threads [default: all]; the twin does not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,

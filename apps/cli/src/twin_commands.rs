@@ -32,6 +32,7 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     config.rig = shared.rig;
     config.half = !(shared.full_precision || shared.paper);
     config.threads = shared.threads.unwrap_or(config.threads);
+    config.mechanism = shared.mechanism;
     let parts = checkpoint_folder(&config.output);
     let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
     output::print(json, &report, learn_text)
@@ -125,6 +126,7 @@ fn learn_text(report: &LearnReport) -> String {
         report.base,
         held.base_mean_mm
     ));
+    lines.extend(report.mechanism.as_ref().map(|mechanism| mechanism.line()));
     lines.join("\n")
 }
 
@@ -207,6 +209,10 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
         let mut rows: Vec<Vec<String>> =
             report.threads.iter().map(|(t, ms)| row(format!("one pose, {t} thread(s)"), ms)).collect();
         rows.extend(report.crowd.iter().map(|(c, ms)| row(format!("crowd of {c}, one thread"), ms)));
+        if let Some(by_controls) = &report.by_controls {
+            rows.push(row("one pose by controls alone, 1 thread(s)".into(), &by_controls.pose_ms));
+            rows.push(row("of that controls → bones".into(), &by_controls.mechanism_ms));
+        }
         rows.push(row("normals, on top".into(), &report.normals_ms));
         let original = if report.rig_timed {
             "the original rig, one thread"

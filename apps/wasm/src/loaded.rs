@@ -141,8 +141,7 @@ impl Loaded {
 
     /// The controls that pose it without bones.
     fn posing_controls(&self) -> Option<&ControlSpecs> {
-        let inputs = &self.twin.header().inputs;
-        inputs.bones.is_empty().then_some(&inputs.controls)
+        self.twin.posing_controls()
     }
 
     fn control_count(&self) -> usize {

@@ -15,6 +15,7 @@ pub mod keyed_clip;
 pub mod laplacian;
 #[cfg(feature = "linear-algebra")]
 pub mod linear_algebra;
+pub mod mechanism;
 pub mod mesh;
 pub mod metrics;
 pub mod normals;
@@ -35,6 +36,7 @@ pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs
 pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Mat3A, Quat, Vec2, Vec3, Vec3A};
 pub use joint_clip::JointClip;
 pub use keyed_clip::{BoneTrack, JointProperty, KeyedClip, WeightTrack};
+pub use mechanism::{Constraint, JointMechanism, MechanismError};
 pub use mesh::{Adjacency, Face, Mesh, MeshError, MeshParts, Segments};
 pub use random::Random;
 pub use skeleton::{Bone, GlobalPose, JointPose, JointTransform, Skeleton, SkeletonError};

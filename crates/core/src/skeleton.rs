@@ -2,6 +2,7 @@
 //! [`Skeleton::forward`]. How bones move vertices is in [`crate::skinning`].
 
 use glam::{Affine3A, Mat3A, Quat, Vec3, Vec3A};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// What is wrong with a skeleton or a pose for it.
@@ -55,7 +56,8 @@ pub enum SkeletonError {
 }
 
 /// A transform in the parent's frame: scale, then rotate, then translate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JointTransform {
     /// Unit quaternion.
     pub rotation: Quat,

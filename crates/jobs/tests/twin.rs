@@ -1,6 +1,7 @@
 //! A body twin from end to end at a small budget: recorded, learned, weighed, exported.
 
 use std::path::Path;
+use understudy_core::{ControlSpec, Controls, Random};
 use understudy_jobs::Silent;
 use understudy_jobs::sample::{SampleConfig, sample};
 use understudy_jobs::twin::body::BodyLearning;
@@ -8,7 +9,9 @@ use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::export::{ExportConfig, export};
 use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::twin::{LearnDetails, Learning};
+use understudy_rigs::RigPose;
 use understudy_rigs::sampling::Method;
+use understudy_runtime::{Pose, Twin, Vec3};
 
 fn config(folder: &Path, output: &str, threads: usize) -> LearnConfig {
     let mut body = BodyLearning::default();
@@ -42,6 +45,8 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
     let LearnDetails::Body(body) = &report.details else { panic!("a body was learned") };
     assert!(report.inputs_probed && body.groups > 20, "{report:?}");
     assert!(!folder.join("two.twin.parts").exists(), "checkpoints stay behind");
+    assert_eq!(report.mechanism.as_ref().map(|mechanism| mechanism.kind), Some("exact"));
+    posed_by_controls_alone(&bytes("two.twin"));
 
     let weigh = EvalConfig {
         twin: folder.join("one.twin"),
@@ -102,4 +107,26 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
 
     let same = EvalConfig { test: vec![folder.join("train")], ..weigh };
     assert!(eval(&same, &Silent).is_err(), "training poses must not be test poses");
+}
+
+/// The twin's bones are the rig's, and its vertices those that the rig's bones give.
+fn posed_by_controls_alone(bytes: &[u8]) {
+    let twin = Twin::parse(bytes).expect("what was learned");
+    let rig = understudy_jobs::rigs::open("rook", &Silent).expect("is always there").rig;
+    assert_eq!(twin.posing_controls(), Some(rig.specs()));
+    let mut player = twin.player(1);
+    let [mut by_controls, mut by_bones] = [(); 2].map(|()| vec![Vec3::ZERO; twin.vertex_count()]);
+    let mut random = Random::new(3);
+    let mut pose = RigPose::default();
+    for _ in 0..10 {
+        let draw = rig.specs().iter().map(|spec| random.uniform(spec.low, spec.high));
+        let controls = Controls(draw.collect());
+        rig.evaluate(&controls, &mut pose).expect("finite");
+        let value = |spec: &ControlSpec| controls.0[rig.specs().find(&spec.name).expect("the rig has it")];
+        let extras: Vec<f32> = twin.header().inputs.controls.iter().map(value).collect();
+        let bones = Pose::Bones { bones: &pose.global.0, extras: &extras };
+        player.pose(bones, &mut by_bones).expect("a valid pose");
+        player.pose(Pose::Controls(&controls.0), &mut by_controls).expect("a valid pose");
+        assert!(by_controls.iter().zip(&by_bones).all(|(a, b)| a.distance(*b) < 1e-3));
+    }
 }

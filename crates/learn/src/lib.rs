@@ -15,6 +15,7 @@ pub mod face;
 mod held_back;
 pub mod ik;
 mod matrix;
+pub mod mechanism;
 mod method;
 mod recording;
 pub mod skin;

@@ -60,7 +60,9 @@ pub struct PlayedTwin {
     name: String,
     bytes: usize,
     player: Player,
-    /// For every control of the twin its place in the recording.
+    /// Whether its mechanism poses it, in place of the recorded bones.
+    by_controls: bool,
+    /// For every control that it is given its place in the recording.
     places: Vec<usize>,
     values: Vec<f32>,
 }
@@ -68,11 +70,33 @@ pub struct PlayedTwin {
 impl PlayedTwin {
     /// On one thread, for recordings with these controls. `bytes`: size of its file.
     pub fn new(name: &str, bytes: usize, twin: &Twin, specs: &ControlSpecs) -> Result<Self, MethodError> {
+        let inputs = &twin.header().inputs;
+        Self::given(name, bytes, twin, &inputs.controls, specs, inputs.bones.is_empty())
+    }
+
+    /// The same posed by controls alone, where it has a mechanism.
+    pub fn by_controls(
+        name: &str,
+        bytes: usize,
+        twin: &Twin,
+        specs: &ControlSpecs,
+    ) -> Result<Self, MethodError> {
+        let inputs = twin.posing_controls().unwrap_or(&twin.header().inputs.controls);
+        Self::given(name, bytes, twin, inputs, specs, true)
+    }
+
+    fn given(
+        name: &str,
+        bytes: usize,
+        twin: &Twin,
+        inputs: &ControlSpecs,
+        specs: &ControlSpecs,
+        by_controls: bool,
+    ) -> Result<Self, MethodError> {
         let find = |name: &String| specs.find(name).ok_or_else(|| MethodError::Control(name.clone()));
-        let places: Vec<usize> =
-            twin.header().inputs.controls.iter().map(|spec| find(&spec.name)).collect::<Result<_, _>>()?;
+        let places: Vec<usize> = inputs.iter().map(|spec| find(&spec.name)).collect::<Result<_, _>>()?;
         let values = vec![0.0; places.len()];
-        Ok(Self { name: name.into(), bytes, player: twin.player(1), places, values })
+        Ok(Self { name: name.into(), bytes, player: twin.player(1), by_controls, places, values })
     }
 }
 
@@ -87,7 +111,7 @@ impl Method for PlayedTwin {
 
     fn pose(&mut self, frame: Frame<'_>, out: &mut [Vec3]) -> Result<(), MethodError> {
         self.values.iter_mut().zip(&self.places).for_each(|(value, place)| *value = frame.controls[*place]);
-        let pose = match self.player.twin().header().inputs.bones.is_empty() {
+        let pose = match self.by_controls {
             true => Pose::Controls(&self.values),
             false => Pose::Bones { bones: frame.bones, extras: &self.values },
         };

@@ -3,8 +3,8 @@
 use crate::stack::Scratch;
 use thiserror::Error;
 use understudy_core::{
-    BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose, Mesh,
-    MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
+    BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose,
+    JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
 };
 
 /// Why a rig could not be built or posed.
@@ -16,6 +16,9 @@ pub enum RigError {
     /// Bones that do not fit.
     #[error(transparent)]
     Skeleton(#[from] SkeletonError),
+    /// Constraints that do not fit.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
     /// A mesh that is not valid.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -107,6 +110,11 @@ pub trait Rig: Send + Sync {
 
     /// The bones, where it has them.
     fn skeleton(&self) -> Option<&Skeleton> {
+        None
+    }
+
+    /// How its controls move its bones, where it shows that.
+    fn mechanism(&self) -> Option<&JointMechanism> {
         None
     }
 

@@ -1,12 +1,11 @@
 //! The rig that we build ourselves. Joint controls move bones, constraints add what an animator does not
 //! touch (twist, helpers, drivers), then deformers change the vertices one after another.
 
-use crate::constraints::PoseConstraint;
 use crate::rig::{Rig, RigError, RigPose};
 use understudy_core::skinning::DualQuaternion;
 use understudy_core::{
-    Affine3A, BlendshapeRig, Channel, Clip, ControlKind, ControlSpecs, Controls, JointPose, JointTransform,
-    Mesh, Quat, Skeleton, SkinWeights, Vec3, Vec3A,
+    Affine3A, BlendshapeRig, Clip, Constraint, ControlKind, ControlSpecs, Controls, JointMechanism,
+    JointPose, MechanismError, Mesh, Skeleton, SkinWeights, Vec3, Vec3A,
 };
 
 /// Working memory of an evaluation, kept between poses. A deformer may use any of it and must not
@@ -63,7 +62,7 @@ pub struct StackParts {
     /// Shown to those who ask ([`Rig::blendshapes`]); deformers hold their own.
     pub blendshapes: Option<BlendshapeRig>,
     /// Applied in order after the joint controls.
-    pub constraints: Vec<Box<dyn PoseConstraint>>,
+    pub constraints: Vec<Constraint>,
     /// Applied in order.
     pub deformers: Vec<Box<dyn Deformer>>,
     /// Hand-made animation.
@@ -78,24 +77,37 @@ pub struct StackRig {
     specs: ControlSpecs,
     mesh: Mesh,
     parts: StackParts,
-    /// Control index, bone index, channel, in the order of the specs.
-    joints: Vec<(usize, usize, Channel)>,
+    /// With a skeleton, what moves it.
+    mechanism: Option<JointMechanism>,
 }
 
 impl StackRig {
     /// Checks that the parts fit together: bones that joint controls name exist, clips stay in range.
-    pub fn new(name: &str, mesh: Mesh, specs: ControlSpecs, parts: StackParts) -> Result<Self, RigError> {
-        let mut joints = Vec::new();
-        for (index, spec) in specs.iter().enumerate() {
-            if let ControlKind::Joint { bone, channel } = &spec.kind {
-                let found = parts.skeleton.as_ref().and_then(|skeleton| skeleton.find(bone));
-                let bone = found.ok_or_else(|| RigError::Unknown {
-                    part: format!("control '{}'", spec.name),
-                    name: bone.clone(),
-                })?;
-                joints.push((index, bone, *channel));
+    pub fn new(name: &str, mesh: Mesh, specs: ControlSpecs, mut parts: StackParts) -> Result<Self, RigError> {
+        let unknown = |control: &str, bone: &str| RigError::Unknown {
+            part: format!("control '{control}'"),
+            name: bone.to_owned(),
+        };
+        let constraints = std::mem::take(&mut parts.constraints);
+        let mechanism = match parts.skeleton.clone() {
+            Some(skeleton) => {
+                let made = JointMechanism::new(skeleton, &specs, constraints);
+                Some(made.map_err(|error| match error {
+                    MechanismError::Bone { control, bone } => unknown(&control, &bone),
+                    other => RigError::Mechanism(other),
+                })?)
             }
-        }
+            None => {
+                let joint = specs.iter().find_map(|spec| match &spec.kind {
+                    ControlKind::Joint { bone, .. } => Some((&spec.name, bone)),
+                    ControlKind::Number => None,
+                });
+                if let Some((control, bone)) = joint {
+                    return Err(unknown(control, bone));
+                }
+                None
+            }
+        };
         if !parts.colours.is_empty() && parts.colours.len() != mesh.vertex_count() {
             let (got, want) = (parts.colours.len(), mesh.vertex_count());
             return Err(RigError::Count { what: "colours".into(), got, want });
@@ -107,66 +119,12 @@ impl StackRig {
                 Some(_) => clip.at([0.0], &specs).map(|_| ())?,
             }
         }
-        Ok(Self { name: name.into(), specs, mesh, parts, joints })
+        Ok(Self { name: name.into(), specs, mesh, parts, mechanism })
     }
 
     /// Names of the deformers, in order.
     pub fn deformer_names(&self) -> Vec<&str> {
         self.parts.deformers.iter().map(|d| d.name()).collect()
-    }
-
-    /// Joint controls on top of the rest pose: per bone `R = R_rest · R_z R_y R_x`, translations added,
-    /// scales multiplied by `1 + s`.
-    fn apply_joint_controls(&self, skeleton: &Skeleton, controls: &[f32], pose: &mut JointPose) {
-        pose.0.clear();
-        pose.0.extend(skeleton.bones().iter().map(|bone| bone.rest));
-        let mut place = 0;
-        while place < self.joints.len() {
-            let bone = self.joints[place].1;
-            let mut change = JointChange::default();
-            // Specs list a bone's channels together; a bone listed again later composes on top.
-            while place < self.joints.len() && self.joints[place].1 == bone {
-                let (control, _, channel) = self.joints[place];
-                change.set(channel, controls[control]);
-                place += 1;
-            }
-            change.apply(&mut pose.0[bone]);
-        }
-    }
-}
-
-/// What joint channels add to a bone's transform.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct JointChange {
-    degrees: Vec3,
-    translation: Vec3,
-    scale: Vec3,
-}
-
-impl JointChange {
-    /// Adds a value to a channel.
-    pub fn set(&mut self, channel: Channel, value: f32) {
-        let part = match channel {
-            Channel::RotateX => &mut self.degrees.x,
-            Channel::RotateY => &mut self.degrees.y,
-            Channel::RotateZ => &mut self.degrees.z,
-            Channel::TranslateX => &mut self.translation.x,
-            Channel::TranslateY => &mut self.translation.y,
-            Channel::TranslateZ => &mut self.translation.z,
-            Channel::ScaleX => &mut self.scale.x,
-            Channel::ScaleY => &mut self.scale.y,
-            Channel::ScaleZ => &mut self.scale.z,
-        };
-        *part += value;
-    }
-
-    /// Changes a transform: rotation `R · R_z R_y R_x`, translation added, scale times `1 + s`.
-    pub fn apply(&self, joint: &mut JointTransform) {
-        let [x, y, z] = self.degrees.to_array().map(f32::to_radians);
-        let turn = Quat::from_rotation_z(z) * Quat::from_rotation_y(y) * Quat::from_rotation_x(x);
-        joint.rotation = (joint.rotation * turn).normalize();
-        joint.translation += self.translation;
-        joint.scale *= Vec3::ONE + self.scale;
     }
 }
 
@@ -185,6 +143,10 @@ impl Rig for StackRig {
 
     fn skeleton(&self) -> Option<&Skeleton> {
         self.parts.skeleton.as_ref()
+    }
+
+    fn mechanism(&self) -> Option<&JointMechanism> {
+        self.mechanism.as_ref()
     }
 
     fn skin_weights(&self) -> Option<&SkinWeights> {
@@ -211,14 +173,10 @@ impl Rig for StackRig {
         }
         let mut pose = std::mem::take(&mut out.scratch.pose);
         let mut matrices = std::mem::take(&mut out.scratch.matrices);
-        match &self.parts.skeleton {
-            Some(skeleton) => {
-                self.apply_joint_controls(skeleton, &controls.0, &mut pose);
-                for constraint in &self.parts.constraints {
-                    constraint.apply(&controls.0, &mut pose);
-                }
-                skeleton.forward(&pose, &mut out.global)?;
-                skeleton.skinning_matrices(&out.global, &mut matrices);
+        match &self.mechanism {
+            Some(mechanism) => {
+                mechanism.evaluate(&controls.0, &mut pose, &mut out.global);
+                mechanism.skeleton().skinning_matrices(&out.global, &mut matrices);
             }
             None => out.global.0.clear(),
         }

@@ -3,7 +3,7 @@
 //!
 //! Metadata: `understudy` is the version of the format, `method` names the kind of twin, `header` is
 //! [`Header`](crate::Header) as JSON, `structure` is the kind's own JSON, `checksum` covers all of it and every tensor
-//! with its name, type and shape. Before version 4 it covered texts and tensors without type and shape, and the header
+//! with its name, type and shape. A twin with bones may also have a `mechanism` (`mechanism::file`). Before version 4 it covered texts and tensors without type and shape, and the header
 //! of a body and of a face had shapes of their own.
 
 use half::f16;
@@ -12,6 +12,7 @@ use understudy_core::tensors::{ElementType, Tensor, TensorWriter, Tensors};
 
 use crate::TwinError;
 use crate::dense::Precision;
+use crate::mechanism::file::Section;
 
 /// The version that this build writes. Older ones keep loading, but for face twins of before 3 whose pixels read
 /// shared features: these went through a rectifier then.
@@ -113,7 +114,8 @@ pub(crate) fn write(
     method: &str,
     header: &crate::Header,
     structure: &impl serde::Serialize,
-    arrays: Vec<(String, Array)>,
+    mut arrays: Vec<(String, Array)>,
+    section: Section,
 ) -> Result<Vec<u8>, TwinError> {
     let json = |error: serde_json::Error| TwinError::Kind(error.to_string());
     let mut texts = vec![
@@ -122,6 +124,8 @@ pub(crate) fn write(
         ("structure", serde_json::to_string(structure).map_err(json)?),
         ("understudy", VERSION.to_string()),
     ];
+    texts.extend(section.text);
+    arrays.extend(section.arrays);
     let tensors = arrays.iter().map(|(name, array)| {
         (name.as_str(), Tensor { kind: array.kind, shape: &array.shape, bytes: &array.bytes })
     });
@@ -269,6 +273,11 @@ impl<'a> Opened<'a> {
         self.version < FULL_CHECKSUM
     }
 
+    /// Whether the metadata has such a text.
+    pub fn has_text(&self, key: &str) -> bool {
+        self.tensors.metadata().contains_key(key)
+    }
+
     /// A text of the metadata.
     fn text(&self, key: &str) -> Result<&str, TwinError> {
         let missing = || TwinError::Kind(format!("not a twin: metadata '{key}' is missing"));
@@ -404,7 +413,8 @@ mod tests {
         for (numbers, dtype) in lists {
             let array = Array::integers(numbers.iter().copied());
             assert_eq!(array.kind, dtype);
-            let bytes = write("test", &header(), &(), vec![("list".into(), array)]).expect("writes");
+            let bytes = write("test", &header(), &(), vec![("list".into(), array)], Section::default())
+                .expect("writes");
             let file = Opened::parse(&bytes).expect("reads");
             assert_eq!(file.integers("list").expect("a list"), numbers);
         }
@@ -421,7 +431,8 @@ mod tests {
         ] {
             let array = Array::places(&[2, 2], &places);
             assert_eq!(array.kind, dtype);
-            let bytes = write("test", &header(), &(), vec![("places".into(), array)]).expect("writes");
+            let bytes = write("test", &header(), &(), vec![("places".into(), array)], Section::default())
+                .expect("writes");
             let file = Opened::parse(&bytes).expect("reads");
             assert_eq!(file.places("places").expect("places"), places);
             assert!(matches!(file.integers("none"), Err(TwinError::Tensor { .. })));

@@ -38,6 +38,7 @@ mod four_lanes;
 mod header;
 pub mod ik;
 mod large_pages;
+pub mod mechanism;
 mod player;
 mod twin;
 #[cfg(feature = "internals")]
@@ -54,6 +55,8 @@ pub use dense::{Activation, LayerError, Precision};
 pub use error::{PoseError, TwinError};
 pub use header::{BoneHeader, Distances, Header, Inputs, Training};
 pub use large_pages::VertexBuffer;
+
+pub use mechanism::{Mechanism, MechanismFigures, MechanismKind};
 pub use player::{Player, Pose};
 pub use twin::*;
 pub use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Vec3};

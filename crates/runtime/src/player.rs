@@ -5,21 +5,27 @@
 //! use understudy_runtime::body::Workspace;
 //! ```
 
+use crate::error::check_count;
+use crate::mechanism::Mechanism;
+use crate::mechanism::poser::{CROWD_BLOCK, Poser};
 use crate::workers::Workers;
 use crate::{PoseError, Twin};
+use std::sync::Arc;
 use understudy_core::{Affine3A, Vec3};
 
 /// One pose, or several one after another in every array.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pose<'a> {
-    /// For bodies.
+    /// For twins with bones.
     Bones {
         /// World transforms, `[J]`, in the order of the header.
         bones: &'a [Affine3A],
         /// Values of the header's controls, which matter beside the bones.
         extras: &'a [f32],
     },
-    /// For faces and skins: values of all of the rig's controls, in the order of the header.
+    /// Values of all of the rig's controls, in the order of
+    /// [`Twin::posing_controls`](crate::Twin::posing_controls). A twin with bones takes them where it has a
+    /// [`Mechanism`](crate::Mechanism).
     Controls(&'a [f32]),
 }
 
@@ -28,6 +34,8 @@ pub enum Pose<'a> {
 pub struct Player {
     workers: Option<Workers>,
     memory: Box<dyn Play>,
+    /// From controls to bones.
+    poser: Option<Box<Poser>>,
     twin: Twin,
 }
 
@@ -50,7 +58,17 @@ pub(crate) trait Play: Send + Sync {
         _loss: &mut Loss<'_>,
         _by_controls: &mut [f32],
     ) -> Result<(), PoseError> {
-        Err(PoseError::Kind("twins of this kind have no gradient"))
+        Err(NO_GRADIENT)
+    }
+    /// Derivatives by the numbers of the bones, `[J]`, and by the controls beside them.
+    fn bone_gradient(
+        &mut self,
+        _pose: (&[Affine3A], &[f32]),
+        _loss: &mut Loss<'_>,
+        _by_bones: &mut [Affine3A],
+        _by_extras: &mut [f32],
+    ) -> Result<(), PoseError> {
+        Err(NO_GRADIENT)
     }
     /// Of the first vertices: where they are, and their derivatives, three rows each.
     fn jacobian(
@@ -71,19 +89,34 @@ pub(crate) trait Play: Send + Sync {
     }
 }
 
+const NO_GRADIENT: PoseError = PoseError::Kind("twins of this kind have no gradient");
+
 /// What a twin with bones says of controls alone.
 #[cfg(any(feature = "body", feature = "diff"))]
 pub(crate) const WANTS_BONES: PoseError =
-    PoseError::Kind("this twin is posed by bones, not by controls alone");
+    PoseError::Kind("this twin has no mechanism: it is posed by bones, not by controls alone");
+/// What a twin without mechanism says of its bones.
+const NO_MECHANISM: PoseError = PoseError::Kind("this twin has no mechanism that gives its bones");
 /// What a twin with controls says of bones.
 #[cfg(any(feature = "diff", feature = "face", feature = "skin"))]
 pub(crate) const WANTS_CONTROLS: PoseError = PoseError::Kind("this twin is posed by controls, not by bones");
 
 impl Player {
-    pub(crate) fn new(twin: Twin, threads: usize, memory: impl FnOnce(usize) -> Box<dyn Play>) -> Self {
+    pub(crate) fn new(
+        twin: Twin,
+        threads: usize,
+        mechanism: Option<&Arc<Mechanism>>,
+        memory: impl FnOnce(usize) -> Box<dyn Play>,
+    ) -> Self {
         let workers = (threads > 1).then(|| Workers::new(threads)).and_then(Result::ok);
-        let memory = memory(workers.as_ref().map_or(1, Workers::threads));
-        Self { workers, memory, twin }
+        let tasks = workers.as_ref().map_or(1, Workers::threads);
+        let poser = mechanism.map(|mechanism| {
+            // It was checked to know them all.
+            let places = twin.header().inputs.controls.iter();
+            let places = places.filter_map(|spec| mechanism.specs().find(&spec.name)).collect();
+            Box::new(Poser::new(Arc::clone(mechanism), places, tasks))
+        });
+        Self { workers, memory: memory(tasks), poser, twin }
     }
 
     /// What it plays.
@@ -98,13 +131,46 @@ impl Player {
 
     /// Moves the vertices for one pose. `out`: `[V]` cm.
     pub fn pose(&mut self, pose: Pose<'_>, out: &mut [Vec3]) -> Result<(), PoseError> {
-        self.memory.pose(pose, self.workers.as_ref(), out)
+        match (&mut self.poser, pose) {
+            (Some(poser), Pose::Controls(controls)) => {
+                let (bones, extras) = poser.pose(controls)?;
+                self.memory.pose(Pose::Bones { bones, extras }, self.workers.as_ref(), out)
+            }
+            (_, pose) => self.memory.pose(pose, self.workers.as_ref(), out),
+        }
+    }
+
+    /// World transforms of the bones that controls give, `[J]` cm, without the vertices.
+    pub fn pose_bones(&mut self, controls: &[f32]) -> Result<&[Affine3A], PoseError> {
+        let poser = self.poser.as_mut().ok_or(NO_MECHANISM)?;
+        poser.pose(controls).map(|(bones, _)| bones)
+    }
+
+    /// World transforms of the bones of the pose that was last played by controls, `[J]` cm; empty before the first, after
+    /// a crowd, and of twins without a [`Mechanism`].
+    pub fn bones(&self) -> &[Affine3A] {
+        self.poser.as_ref().map_or(&[], |poser| poser.bones())
     }
 
     /// Moves the vertices for many poses, which lie one after another in every array: `bones` `[B · J]`, `extras` and
     /// `controls` `[B · C]`, `out` `[B · V]`, best a [`VertexBuffer`](crate::VertexBuffer).
     pub fn crowd(&mut self, poses: Pose<'_>, out: &mut [Vec3]) -> Result<(), PoseError> {
-        self.memory.crowd(poses, self.workers.as_ref(), out)
+        let (Some(poser), Pose::Controls(controls)) = (&mut self.poser, poses) else {
+            return self.memory.crowd(poses, self.workers.as_ref(), out);
+        };
+        let (vertices, width, workers) =
+            (self.twin.vertex_count(), poser.control_count(), self.workers.as_ref());
+        let count = out.len().checked_div(vertices).unwrap_or(0);
+        check_count("vertices of the crowd", out.len(), count * vertices)?;
+        check_count("controls of the crowd", controls.len(), count * width)?;
+        for first in (0..count).step_by(CROWD_BLOCK) {
+            let end = count.min(first + CROWD_BLOCK);
+            let (bones, extras) = poser.block(&controls[first * width..end * width], end - first, workers)?;
+            let out = &mut out[first * vertices..end * vertices];
+            self.memory.crowd(Pose::Bones { bones, extras }, workers, out)?;
+        }
+        poser.forget();
+        Ok(())
     }
 
     /// Unit vertex normals of the pose that was played last, whose `vertices` are given: from the maps where they carry
@@ -114,8 +180,9 @@ impl Player {
     }
 
     /// The derivative of a loss by the controls, `∂L/∂p` `[C]`. `loss` is given the vertices of the pose and writes
-    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Twins that are posed by controls have one; of one with
-    /// bones beside them it is the derivative by the controls alone. Bodies have none.
+    /// `∂L/∂V` `[V]`; what it returns (the loss, say) comes back. Twins that are posed by controls have one; of a
+    /// differential twin with bones it goes through its mechanism where the pose is of controls (but not through skirts),
+    /// else it is the derivative by the controls beside the bones. Bodies have none.
     pub fn gradient<L>(
         &mut self,
         pose: Pose<'_>,
@@ -126,7 +193,12 @@ impl Player {
         let mut once = |vertices: &[Vec3], by_vertices: &mut [Vec3]| {
             value = loss.take().map(|loss| loss(vertices, by_vertices));
         };
-        self.memory.gradient(pose, &mut once, by_controls)?;
+        match (&mut self.poser, pose) {
+            (Some(poser), Pose::Controls(controls)) => {
+                poser.gradient(controls, &mut *self.memory, &mut once, by_controls)?;
+            }
+            (_, pose) => self.memory.gradient(pose, &mut once, by_controls)?,
+        }
         Ok(value.expect("a kind that has a gradient asks for the loss once"))
     }
 

@@ -38,6 +38,9 @@ fn make_corpus() {
     let diff = twins::sized_diff(3, 2, 11, [5, 4], 2).to_bytes().expect("a valid twin");
     let bare = twins::sized_diff(0, 4, 9, [5, 3], 2).to_bytes().expect("a valid twin");
     let skin = twins::sized_skin(6, 11, 3, 2).to_bytes().expect("a valid twin");
+    let mechanism = twins::mechanism(3, &[]);
+    let posed = twins::sized_body(3, 5, [13, 4, 2]).with_mechanism(mechanism).expect("it fits");
+    let posed = posed.to_bytes().expect("a valid twin");
     let mut flipped = body.clone();
     *flipped.last_mut().expect("not empty") ^= 1;
     let newer = String::from_utf8_lossy(b"\"understudy\":\"").into_owned();
@@ -51,6 +54,7 @@ fn make_corpus() {
         ("good-diff.twin", &diff),
         ("good-diff-controls.twin", &bare),
         ("good-skin.twin", &skin),
+        ("good-posed.twin", &posed),
         ("bad-flipped.twin", &flipped),
         ("bad-version.twin", &version),
         ("bad-truncated.twin", &face[..face.len() - 5]),

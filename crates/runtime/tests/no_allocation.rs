@@ -32,6 +32,18 @@ fn playing_allocates_nothing() {
         }
     });
 
+    let twin = twin.with_mechanism(twins::mechanism(BONES, &[])).expect("it fits");
+    let values = vec![0.4; twins::POSING_CONTROLS * crowd_size];
+    let mut players = [twin.player(1), twin.player(2)];
+    allocates_nothing("a body by controls", 10, || {
+        for player in &mut players {
+            let single = &mut out[..twin.vertex_count()];
+            let pose = Pose::Controls(&values[..twins::POSING_CONTROLS]);
+            player.pose(pose, single).expect("a valid pose");
+            player.crowd(Pose::Controls(&values), &mut out).expect("valid poses");
+        }
+    });
+
     for (what, twin) in [("a face", twins::face()), ("a skin", twins::skin())] {
         posed_by_controls(what, &twin);
     }

@@ -176,10 +176,10 @@ if (options.includes("--check")) {
 } else if (options.includes("--json")) {
   console.log(JSON.stringify(results, null, 1));
 } else {
-  console.log("twin                runner                                  ms per pose  × native  largest difference, mm");
+  console.log("twin                    runner                                  ms per pose  × native  largest difference, mm");
   for (const { twin, runner, ms, times, difference_mm } of results) {
     const apart = runner === "native" ? "–" : difference_mm.toFixed(6);
-    console.log(`${twin.padEnd(20)}${runner.padEnd(40)}${ms.toFixed(3).padStart(11)}${times.toFixed(2).padStart(10)}${apart.padStart(24)}`);
+    console.log(`${twin.padEnd(24)}${runner.padEnd(40)}${ms.toFixed(3).padStart(11)}${times.toFixed(2).padStart(10)}${apart.padStart(24)}`);
   }
 }
 exit(0);

@@ -10,12 +10,12 @@ mod tests;
 use super::{colour, correctives, smooth};
 use flesh::Flesh;
 use joints::{Limbs, joint_controls, natural_frames, trunk};
+use understudy_core::mechanism::Constraint;
 use understudy_core::normals::vertex_normals;
 use understudy_core::{
     BlendshapeRig, ControlSpec, ControlSpecs, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3,
 };
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::PoseConstraint;
 use understudy_rigs::deformers::{
     Blendshapes, DeltaMush, DeltaMushConfig, JointOffset, MuscleBulge, RigSize, SkinSlide, Skinning,
     smooth_step,
@@ -68,7 +68,7 @@ pub fn body(
         DeltaMushConfig { iterations: 8, step: 0.5, mask: mush_mask(&flesh), ..DeltaMushConfig::default() };
     deformers.push(Box::new(DeltaMush::new(mush, &mesh, &size)?));
 
-    let mut constraints: Vec<Box<dyn PoseConstraint>> = Vec::new();
+    let mut constraints: Vec<Constraint> = Vec::new();
     for (index, control) in controls.iter().enumerate() {
         constraints.extend(control.drives(index));
     }

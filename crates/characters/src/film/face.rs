@@ -14,12 +14,12 @@ mod tests;
 use super::{canonical, correctives};
 use eyes::{FoundEye, GAZES};
 use jaw::Jaw;
+use understudy_core::mechanism::{Constraint, Drive};
 use understudy_core::{
     BlendshapeRig, Bone, Channel, ControlSpec, ControlSpecs, Corrective, JointTransform, Mesh, Shape,
     Skeleton, SkinWeights, SparseDeltas, Vec3,
 };
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::{Drive, PoseConstraint};
 use understudy_rigs::deformers::{
     Blendshapes, Driver, EyelidSlide, Lattice, LatticeConfig, RigSize, Skinning, StickyLips, Wrinkles,
     smooth_step,
@@ -306,8 +306,8 @@ impl Anatomy {
     }
 
     /// Jaw and gaze shapes move their joints.
-    fn drives(&self, specs: &ControlSpecs) -> Vec<Box<dyn PoseConstraint>> {
-        let mut drives: Vec<Box<dyn PoseConstraint>> = Vec::new();
+    fn drives(&self, specs: &ControlSpecs) -> Vec<Constraint> {
+        let mut drives: Vec<Constraint> = Vec::new();
         for (name, (_, motion)) in
             jaw::JAW_SHAPES.iter().filter(|n| specs.find(n).is_some()).zip(&self.jaw.motions)
         {
@@ -319,7 +319,7 @@ impl Anatomy {
                 let (pitch, yaw) = eye.gaze(pitch, yaw);
                 for (channel, gain) in [(Channel::RotateX, pitch), (Channel::RotateY, yaw)] {
                     if gain != 0.0 {
-                        drives.push(Box::new(Drive { control, bone: EYE + index, channel, gain }));
+                        drives.push(Constraint::Drive(Drive { control, bone: EYE + index, channel, gain }));
                     }
                 }
             }

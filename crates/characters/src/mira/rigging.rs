@@ -4,9 +4,9 @@ use super::anatomy::Anatomy;
 use super::cage::Patch;
 use super::sculpt::EYE_CENTRE;
 use std::collections::HashMap;
+use understudy_core::mechanism::{Constraint, Drive};
 use understudy_core::{Bone, Channel, ControlSpecs, JointTransform, Skeleton, SkinWeights, Vec3};
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::{Drive, PoseConstraint};
 use understudy_rigs::deformers::smooth_step;
 
 /// Where the jaw hinges, in front of the ears.
@@ -42,7 +42,7 @@ pub(super) fn skeleton() -> Result<Skeleton, RigError> {
 }
 
 /// Numbers that move bones: gaze and jaw.
-pub(super) fn drives(specs: &ControlSpecs) -> Result<Vec<Box<dyn PoseConstraint>>, RigError> {
+pub(super) fn drives(specs: &ControlSpecs) -> Result<Vec<Constraint>, RigError> {
     use Channel::{RotateX, RotateY, RotateZ, TranslateX, TranslateY, TranslateZ};
     let mut list = vec![
         ("jawOpen".to_string(), JAW, RotateX, JAW_OPEN_DEGREES),
@@ -66,7 +66,7 @@ pub(super) fn drives(specs: &ControlSpecs) -> Result<Vec<Box<dyn PoseConstraint>
     }
     let drive = |(name, bone, channel, gain): (String, usize, Channel, f32)| {
         let control = specs.find(&name).ok_or(RigError::Unknown { part: "a drive of Mira".into(), name })?;
-        Ok(Box::new(Drive { control, bone, channel, gain }) as Box<dyn PoseConstraint>)
+        Ok(Constraint::Drive(Drive { control, bone, channel, gain }))
     };
     list.into_iter().map(drive).collect()
 }

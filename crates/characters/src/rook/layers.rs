@@ -1,26 +1,26 @@
 //! Rook's stack: constraints that move twist, helper and hem bones, and the deformers in their order.
 
 use super::gather::Gather;
-use super::hem::{Cloth, Collide, HemFollow, Limb};
+use super::hem::{Cloth, Collide, Limb, hem_follow};
 use super::plan;
 use super::sculpt::{FineBody, Mask};
 use super::wear;
+use understudy_core::mechanism::{Constraint, Drive, Helper, Twist};
 use understudy_core::{Channel, ControlSpecs, Mesh, Skeleton, SkinWeights, Vec3};
 use understudy_rigs::Deformer;
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::{Drive, Helper, PoseConstraint, Twist};
 use understudy_rigs::deformers::{
     Attachment, DeltaMush, DeltaMushConfig, Driver, Muscle, MuscleBulge, RigSize, SkinSlide, Skinning, Slide,
     VertexWeights, Wrinkles, smooth_step, spindle_mask,
 };
 
 /// Bones that no animator touches.
-pub fn constraints(skeleton: &Skeleton, specs: &ControlSpecs) -> Vec<Box<dyn PoseConstraint>> {
+pub fn constraints(skeleton: &Skeleton, specs: &ControlSpecs) -> Vec<Constraint> {
     let bone = |name: &str| skeleton.find(name).expect("a bone of Rook's own skeleton");
     let control = |name: &str| specs.find(name).expect("a control of Rook's own list");
-    let mut list: Vec<Box<dyn PoseConstraint>> = Vec::new();
+    let mut list: Vec<Constraint> = Vec::new();
     let mut helper = |source: &str, target: &str, share: f32, push: Vec3| {
-        list.push(Box::new(Helper::new(skeleton, bone(source), bone(target), share, push)));
+        list.push(Constraint::Helper(Helper::new(skeleton, bone(source), bone(target), share, push)));
     };
     helper("spine_1", "spine_2", 0.7, Vec3::ZERO);
     helper("neck_1", "neck_2", 0.5, Vec3::ZERO);
@@ -41,7 +41,7 @@ pub fn constraints(skeleton: &Skeleton, specs: &ControlSpecs) -> Vec<Box<dyn Pos
     for side in ["l", "r"] {
         let mut twist = |source: &str, target: &str, axis: Vec3, share: f32| {
             let (source, target) = (bone(&format!("{source}_{side}")), bone(&format!("{target}_{side}")));
-            list.push(Box::new(Twist::new(skeleton, source, target, axis, share)));
+            list.push(Constraint::Twist(Twist::new(skeleton, source, target, axis, share)));
         };
         twist("upper_arm", "upper_arm_twist_1", Vec3::Y, -0.85);
         twist("upper_arm", "upper_arm_twist_2", Vec3::Y, -0.45);
@@ -65,10 +65,10 @@ pub fn constraints(skeleton: &Skeleton, specs: &ControlSpecs) -> Vec<Box<dyn Pos
         ("mantle_lift_l", "mantle_l", Channel::RotateZ, 22.0),
         ("mantle_lift_r", "mantle_r", Channel::RotateZ, 22.0),
     ] {
-        list.push(Box::new(Drive { control: control(name), bone: bone(target), channel, gain }));
+        list.push(Constraint::Drive(Drive { control: control(name), bone: bone(target), channel, gain }));
     }
-    let hem = HemFollow::new(skeleton, ["hem_flare", "coat_wind_x", "coat_wind_z"].map(control));
-    list.push(Box::new(hem));
+    let hem = hem_follow(skeleton, ["hem_flare", "coat_wind_x", "coat_wind_z"].map(control));
+    list.push(Constraint::Skirt(hem));
     list
 }
 

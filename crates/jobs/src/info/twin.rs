@@ -3,6 +3,7 @@
 use super::{ControlFacts, InfoReport, MeshFacts};
 use crate::JobError;
 use crate::twin::kinds::kind;
+use crate::twin::mechanism::MechanismReport;
 use crate::twin::open_twin;
 use serde::Serialize;
 use std::path::Path;
@@ -25,6 +26,9 @@ pub struct TwinFacts {
     pub multiply_adds: usize,
     /// Its networks.
     pub networks: Vec<NetworkFacts>,
+    /// What poses a twin with bones by controls alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<MechanismReport>,
     /// Segments that move rigidly by a motion of their own, and with others.
     pub rigid: [usize; 2],
 }
@@ -66,12 +70,15 @@ pub fn look(path: &Path) -> Result<InfoReport, JobError> {
         bytes,
         multiply_adds: twin.multiply_adds(),
         networks: own.networks(),
+        mechanism: MechanismReport::of(&twin),
         rigid: own.rigid(),
     };
+    // What poses it, where that is more than it sees beside its bones.
+    let controls = twin.posing_controls().unwrap_or(&twin.header().inputs.controls);
     Ok(InfoReport {
         kind: "twin",
         mesh: own.stored_mesh().map(MeshFacts::new),
-        controls: twin.header().inputs.controls.iter().map(ControlFacts::new).collect(),
+        controls: controls.iter().map(ControlFacts::new).collect(),
         twin: Some(facts),
         ..InfoReport::default()
     })

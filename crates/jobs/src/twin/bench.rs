@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use understudy_core::{Affine3A, ControlSpec, Controls, Random, Skeleton, Vec3};
+use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, Random, Skeleton, Vec3};
 use understudy_rigs::sampling::{Method, SamplingConfig};
 use understudy_rigs::{Rig, RigPose};
 use understudy_runtime::dense::Kernel;
@@ -52,6 +52,9 @@ pub struct BenchReport {
     pub threads: BTreeMap<String, f64>,
     /// Crowds on one thread, by poses, ms per pose.
     pub crowd: BTreeMap<String, f64>,
+    /// One pose on one thread by controls alone, where a twin with bones has a mechanism, and that alone, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_controls: Option<ByControls>,
     /// Vertex normals, on top of a pose, ms.
     pub normals_ms: f64,
     /// How fast one thread reads a block of the size of the weights again and again, GB/s: from the cache or the
@@ -70,6 +73,15 @@ pub struct BenchReport {
     pub half_error_mm: Option<Distances>,
 }
 
+/// A twin with bones that controls alone pose.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ByControls {
+    /// The whole pose.
+    pub pose_ms: f64,
+    /// Controls → bones alone.
+    pub mechanism_ms: f64,
+}
+
 /// Sizes of the crowds.
 pub const CROWDS: [usize; 2] = [16, 256];
 
@@ -84,6 +96,7 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
         None => original(&twin, &config.twin),
     };
     let poses = BenchPoses::draw(&twin, rig.as_deref(), CROWDS[1])?;
+    let posing = twin.mechanism().map(|mechanism| poses.posing(mechanism.specs()));
     let vertices = twin.vertex_count();
     let mut players = [twin.player(1), twin.player(2)];
     let mut out = VertexBuffer::new(vertices * CROWDS[1]);
@@ -97,6 +110,20 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
             times.entry(("threads", threads)).or_default().push(warm_time(60, &mut run));
         }
         let [player, _] = &mut players;
+        if let Some(values) = &posing {
+            let width = values.len() / BenchPoses::POSED;
+            let of = |index: usize| &values[index % BenchPoses::POSED * width..][..width];
+            let whole = warm_time(60, |index| {
+                player
+                    .pose(Pose::Controls(of(index)), &mut out[..vertices])
+                    .expect("the twin's own controls");
+            });
+            times.entry(("by controls", 0)).or_default().push(whole);
+            let bones = warm_time(60, |index| {
+                player.pose_bones(of(index)).expect("the twin's own controls");
+            });
+            times.entry(("mechanism", 0)).or_default().push(bones);
+        }
         poses.play(player, 0, &mut out[..vertices]);
         let shade = |_| player.normals(&out[..vertices], &mut normals).expect("arrays fit");
         times.entry(("normals", 1)).or_default().push(time(10, shade));
@@ -132,6 +159,9 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
         verdict: verdict(rig_ms, threads["1"]),
         threads,
         crowd: of("crowd"),
+        by_controls: posing
+            .as_ref()
+            .map(|_| ByControls { pose_ms: of("by controls")["0"], mechanism_ms: of("mechanism")["0"] }),
         normals_ms: of("normals")["1"],
         bandwidth_gb_s: bandwidth,
         bandwidth_share: reading / bandwidth,
@@ -247,6 +277,21 @@ impl BenchPoses {
             out.rig_controls.push(controls);
         }
         Ok(out)
+    }
+
+    /// Poses that a mechanism is timed with.
+    const POSED: usize = 64;
+
+    /// Values of a mechanism's controls for some poses, `[64 · C]`: the rig's where it is at hand, else random.
+    fn posing(&self, specs: &ControlSpecs) -> Vec<f32> {
+        let pose = |index: usize| match self.rig_controls.get(index) {
+            Some(controls) if controls.0.len() == specs.len() => controls.0.clone(),
+            _ => {
+                let mut random = Random::stream(0xbe7c, index as u64);
+                specs.iter().map(|spec| random.truncated_normal(spec.low, spec.high)).collect()
+            }
+        };
+        (0..Self::POSED).flat_map(pose).collect()
     }
 
     /// Some of them.

@@ -4,6 +4,7 @@
 use super::checkpoint::Checkpoints;
 use super::data::Loaded;
 use super::kinds::{LearnDetails, Learning};
+use super::mechanism::{MechanismChoice, MechanismReport, Posing};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs, threads};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct LearnConfig {
     pub half: bool,
     /// Threads; the twin does not depend on it.
     pub threads: usize,
+    /// What poses a twin with bones by controls alone.
+    #[serde(default)]
+    pub mechanism: MechanismChoice,
     /// The kind of the twin, and how to learn it.
     pub learning: Learning,
 }
@@ -44,7 +48,15 @@ impl LearnConfig {
     /// With what serves users.
     pub fn new(data: impl Into<PathBuf>, output: impl Into<PathBuf>, learning: Learning) -> Self {
         let (data, output) = (data.into(), output.into());
-        Self { data, output, rig: None, half: true, threads: threads::available(), learning }
+        Self {
+            data,
+            output,
+            rig: None,
+            half: true,
+            threads: threads::available(),
+            mechanism: MechanismChoice::default(),
+            learning,
+        }
     }
 
     fn precision(&self) -> Precision {
@@ -71,6 +83,8 @@ pub struct LearnReport {
     pub base: &'static str,
     /// What 16-bit weights cost against 32 bits: mean and largest, mm.
     pub half_error_mm: Option<Distances>,
+    /// What poses it by controls alone, where it has bones.
+    pub mechanism: Option<MechanismReport>,
     /// Size of the file.
     pub bytes: usize,
     /// Duration, with that of interrupted runs where time was limited.
@@ -202,6 +216,10 @@ pub(crate) fn learn_from(
     let Source { rig_name, poses, rig, rig_ms } = source;
     let count = poses.len();
     let run = Run { config, rig_name, rig_ms, watch, start };
+    let posing = match config.learning {
+        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, config.mechanism),
+        Learning::Face(_) | Learning::Skin(_) => None,
+    };
     let learned = pool.install(|| job.learn(&run, poses, rig))?;
     let held = learned.held_back;
     if held.is_useless() {
@@ -213,7 +231,15 @@ pub(crate) fn learn_from(
     }
     // What we wrote must load: a twin that does not is a bug of ours, not of the user's file.
     let twin = Twin::parse(&learned.bytes).map_err(|error| JobError::Machine(error.to_string()))?;
-    understudy_io::write_atomic(&config.output, &learned.bytes)?;
+    let (twin, mechanism) = match posing {
+        Some(posing) => pool.install(|| posing.attach(twin, rig, watch))?,
+        None => (twin, None),
+    };
+    let bytes = match mechanism {
+        Some(_) => twin.to_bytes().map_err(|error| JobError::Machine(error.to_string()))?,
+        None => learned.bytes,
+    };
+    understudy_io::write_atomic(&config.output, &bytes)?;
     learned.checkpoints.remove();
     Ok(LearnReport {
         kind: twin.method(),
@@ -224,7 +250,8 @@ pub(crate) fn learn_from(
         held_back: held,
         base: learned.base,
         half_error_mm: twin.header().training.half_error_mm,
-        bytes: learned.bytes.len(),
+        mechanism,
+        bytes: bytes.len(),
         seconds: learned.seconds,
         details: learned.details,
     })

@@ -14,6 +14,7 @@ pub mod export_glb;
 pub mod ik;
 pub(crate) mod kinds;
 pub mod learn;
+pub mod mechanism;
 mod record;
 
 pub use data::open_twin;

@@ -1,6 +1,7 @@
 //! What drives a deformer: a sum of controls through a response curve. Also the size of the rig, which
 //! every index given to a deformer is checked against.
 
+use super::smooth_step;
 use crate::rig::RigError;
 use understudy_core::{ControlSpecs, Curve, Mesh, Skeleton};
 
@@ -76,12 +77,6 @@ pub(crate) fn check_finite(part: &str, what: &str, value: f32) -> Result<(), Rig
 /// A number that a part needs to be finite and above zero.
 pub(crate) fn check_positive(part: &str, what: &str, value: f32) -> Result<(), RigError> {
     if value.is_finite() && value > 0.0 { Ok(()) } else { Err(unknown(part, format!("{what} = {value}"))) }
-}
-
-/// `3t² − 2t³` of `t = (x − from)/(to − from)` held in 0 to 1. `from` may be above `to`.
-pub fn smooth_step(from: f32, to: f32, x: f32) -> f32 {
-    let t = ((x - from) / (to - from)).clamp(0.0, 1.0);
-    t * t * (3.0 - 2.0 * t)
 }
 
 /// The shape of a driver's answer.

@@ -2,9 +2,9 @@
 //! before or after skinning, so that head and jaw may do what they like.
 
 use super::driver::{Driver, RigSize, VertexWeights, check_positive, unknown};
-use crate::constraints::twist_angle;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
+use understudy_core::mechanism::twist_angle;
 use understudy_core::skeleton::rotation_of;
 use understudy_core::{Affine3A, Quat, Vec3};
 

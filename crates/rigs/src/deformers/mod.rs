@@ -22,7 +22,7 @@ mod wrinkles;
 
 pub use blendshapes::Blendshapes;
 pub use delta_mush::{DeltaMush, DeltaMushConfig, SmoothingWeights};
-pub use driver::{Driver, Response, RigSize, VertexWeights, smooth_step};
+pub use driver::{Driver, Response, RigSize, VertexWeights};
 pub use eyelid_slide::{Eye, EyelidSlide, Lid, elevation_degrees};
 pub use joint_offset::{JointOffset, JointOffsetConfig, PoseTarget};
 pub use lattice::{Lattice, LatticeConfig, LatticeHandle};
@@ -31,4 +31,5 @@ pub use patch::distances_along_edges;
 pub use skin_slide::{SkinSlide, Slide};
 pub use skinning::Skinning;
 pub use sticky_lips::{LipPair, StickyLips, StickyLipsConfig};
+pub use understudy_core::mechanism::smooth_step;
 pub use wrinkles::{Activation, Wrinkle, WrinkleGroup, Wrinkles};

@@ -1,7 +1,8 @@
 //! Muscles that swell as they shorten. A muscle runs between two points that follow bones; the vertices
 //! of its mask move out of its axis so that its volume is kept. Runs after skinning.
 
-use super::driver::{Driver, RigSize, VertexWeights, check_finite, check_positive, smooth_step, unknown};
+use super::driver::{Driver, RigSize, VertexWeights, check_finite, check_positive, unknown};
+use super::smooth_step;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
 use understudy_core::Vec3;

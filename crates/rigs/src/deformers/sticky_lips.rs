@@ -1,8 +1,9 @@
 //! Lips that stick together as the mouth opens and come unstuck from the middle to the corners, like a
 //! zip. Runs in the pose, after the jaw has moved the lower lip.
 
-use super::driver::{Driver, RigSize, check_positive, smooth_step, unknown};
+use super::driver::{Driver, RigSize, check_positive, unknown};
 use super::patch::distances_along_edges;
+use super::smooth_step;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
 use understudy_core::{Adjacency, Mesh, Vec3};

@@ -1,8 +1,9 @@
 //! Fine folds that appear where skin is compressed: grooves with raised banks along lines drawn on the
 //! rest surface, moved along the normals of the pose. Runs after everything that moves the skin.
 
-use super::driver::{Driver, Response, RigSize, check_finite, check_positive, smooth_step, unknown};
+use super::driver::{Driver, Response, RigSize, check_finite, check_positive, unknown};
 use super::patch::PatchNormals;
+use super::smooth_step;
 use crate::rig::RigError;
 use crate::stack::{Deformer, Frame, Scratch};
 use understudy_core::{Mesh, Vec3};

@@ -15,7 +15,7 @@ pub mod network;
 #[cfg(not(feature = "internals"))]
 pub(crate) mod network;
 mod part;
-mod shared;
+pub(crate) mod shared;
 #[cfg(feature = "skin")]
 pub mod skin;
 mod skinning;
@@ -24,10 +24,11 @@ pub use network::DenseParts;
 pub use network::motion::MotionParts;
 
 use crate::container::Opened;
+use crate::mechanism::{Mechanism, file as section};
 use crate::player::Play;
 use crate::{Header, Player, Precision, TwinError};
 use std::sync::Arc;
-use understudy_core::{Affine3A, Face};
+use understudy_core::{Affine3A, ControlSpecs, Face};
 
 #[cfg(feature = "body")]
 use body::BodyTwin;
@@ -70,6 +71,9 @@ pub(crate) trait Kind {
     fn rest_bones(&self) -> &[Affine3A] {
         &[]
     }
+    fn mechanism(&self) -> Option<&Arc<Mechanism>> {
+        None
+    }
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError>;
     /// Memory for so many tasks.
     fn play(self: Arc<Self>, tasks: usize) -> Box<dyn Play>;
@@ -79,18 +83,73 @@ impl Twin {
     /// Reads a twin's file and checks everything about it. Weights stay in the precision of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, TwinError> {
         let file = Opened::parse(bytes)?;
-        match file.method()? {
+        let twin: Self = match file.method()? {
             #[cfg(feature = "body")]
-            body::file::METHOD => Ok(body::file::read(&file)?.into()),
+            body::file::METHOD => body::file::read(&file)?.into(),
             #[cfg(feature = "diff")]
-            diff::file::METHOD => Ok(diff::file::read(&file)?.into()),
+            diff::file::METHOD => diff::file::read(&file)?.into(),
             #[cfg(feature = "face")]
-            face::file::METHOD => Ok(face::file::read(&file)?.into()),
+            face::file::METHOD => face::file::read(&file)?.into(),
             #[cfg(feature = "skin")]
-            skin::file::METHOD => Ok(skin::file::read(&file)?.into()),
+            skin::file::METHOD => skin::file::read(&file)?.into(),
             other => {
-                Err(TwinError::Kind(format!("a twin of method '{other}', which this program does not play")))
+                let problem = format!("a twin of method '{other}', which this program does not play");
+                return Err(TwinError::Kind(problem));
             }
+        };
+        match section::read(&file)? {
+            Some(mechanism) => twin.with_mechanism(mechanism),
+            None => Ok(twin),
+        }
+    }
+
+    /// The same twin, which is posed by controls alone too. The mechanism must move its bones, in their order.
+    pub fn with_mechanism(self, mechanism: Mechanism) -> Result<Self, TwinError> {
+        mechanism.check(self.header())?;
+        let mechanism = Some(Arc::new(mechanism));
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(twin) => {
+                let mut twin = Arc::unwrap_or_clone(twin);
+                twin.mechanism = mechanism;
+                Ok(twin.into())
+            }
+            #[cfg(feature = "diff")]
+            Self::Diff(twin) if !twin.header().inputs.bones.is_empty() => {
+                let mut twin = Arc::unwrap_or_clone(twin);
+                twin.mechanism = mechanism;
+                Ok(twin.into())
+            }
+            #[allow(unreachable_patterns)] // With bodies alone there is no other.
+            _ => {
+                let problem = "the twin has no bones that it could move".into();
+                Err(TwinError::Part { what: "mechanism".into(), problem })
+            }
+        }
+    }
+
+    /// What turns controls into the bones that pose it; `None` where nobody learned it, and of twins without bones.
+    pub fn mechanism(&self) -> Option<&Mechanism> {
+        self.inner().mechanism().map(|mechanism| &**mechanism)
+    }
+
+    /// The controls whose values [`Pose::Controls`](crate::Pose::Controls) takes, in their order: of a twin without bones
+    /// the header's, of one with bones those of its mechanism; `None` where it is posed by bones alone.
+    pub fn posing_controls(&self) -> Option<&ControlSpecs> {
+        let inputs = &self.header().inputs;
+        match self.mechanism() {
+            Some(mechanism) => Some(mechanism.specs()),
+            None => (inputs.bones.is_empty() && self.posed_by_controls()).then_some(&inputs.controls),
+        }
+    }
+
+    /// Whether a twin of this kind is posed by controls where it has no bones.
+    fn posed_by_controls(&self) -> bool {
+        match self {
+            #[cfg(feature = "body")]
+            Self::Body(_) => false,
+            #[allow(unreachable_patterns)] // With bodies alone there is no other.
+            _ => true,
         }
     }
 
@@ -167,7 +226,7 @@ impl Twin {
 
     /// Memory to play it with, on so many threads, the caller's included; on fewer where the system gives no more.
     pub fn player(&self, threads: usize) -> Player {
-        Player::new(self.clone(), threads, |tasks| self.kind().play(tasks))
+        Player::new(self.clone(), threads, self.inner().mechanism(), |tasks| self.kind().play(tasks))
     }
 }
 

@@ -3,7 +3,11 @@
 // Not every test that shares this file plays all kinds.
 #![allow(dead_code)]
 
-use understudy_core::{ControlSpec, ControlSpecs, Face, MeshParts, SkinWeights, Vec2};
+use understudy_core::mechanism::{Drive, Helper, Twist};
+use understudy_core::{
+    Bone, Channel, Constraint, ControlSpec, ControlSpecs, Face, JointMechanism, JointTransform, MeshParts,
+    Skeleton, SkinWeights, Vec2,
+};
 use understudy_runtime::body::{
     BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage,
 };
@@ -16,8 +20,8 @@ use understudy_runtime::face::{
 };
 use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
 use understudy_runtime::{
-    Activation, Affine3A, BoneHeader, DenseParts, Header, Inputs, MotionParts, Precision, Training, Twin,
-    Vec3,
+    Activation, Affine3A, BoneHeader, DenseParts, Header, Inputs, Mechanism, MotionParts, Precision,
+    Training, Twin, Vec3,
 };
 
 pub const BONES: usize = 40;
@@ -84,6 +88,42 @@ pub fn sized_body(bones: usize, per_group: usize, [inputs, hidden, components]: 
         groups: (0..bones).map(group).collect(),
     };
     BodyTwin::new(parts, Precision::Half).expect("a valid twin").into()
+}
+
+/// Controls of [`mechanism`].
+pub const POSING_CONTROLS: usize = 7;
+
+/// Moves so many bones in a chain, of which the header knows nothing but names: joint channels, a twist, a helper and a
+/// drive. What a twin sees beside its bones, `extras`, it knows too.
+pub fn mechanism(bones: usize, extras: &[&str]) -> Mechanism {
+    let bone = |b: usize| Bone {
+        name: format!("b{b}"),
+        parent: b.checked_sub(1),
+        rest: JointTransform::from_translation(Vec3::new(0.3, 0.5, 0.1 * b as f32)),
+    };
+    let skeleton = Skeleton::new((0..bones).map(bone).collect()).expect("a chain");
+    let joint = |name: &str, bone: usize, channel| {
+        ControlSpec::joint(name, format!("b{}", bone % bones), channel, -90.0, 90.0)
+    };
+    let mut specs = vec![
+        joint("lift", 0, Channel::TranslateY),
+        joint("nod", 1, Channel::RotateX),
+        joint("turn", 1, Channel::RotateY),
+        joint("bend", 2, Channel::RotateZ),
+        joint("grow", 2, Channel::ScaleX),
+        ControlSpec::number("wag", -1.0, 1.0, 0.0),
+        ControlSpec::number("idle", -1.0, 1.0, 0.0),
+    ];
+    assert_eq!(specs.len(), POSING_CONTROLS);
+    specs.extend(extras.iter().map(|name| ControlSpec::number(*name, -1.0, 1.0, 0.0)));
+    let constraints = vec![
+        Constraint::Twist(Twist::new(&skeleton, 1 % bones, bones - 1, Vec3::Y, -0.5)),
+        Constraint::Helper(Helper::new(&skeleton, 2 % bones, bones / 2, 0.5, Vec3::Z)),
+        Constraint::Drive(Drive { control: 5, bone: bones - 1, channel: Channel::RotateY, gain: 40.0 }),
+    ];
+    let specs = ControlSpecs::new(specs).expect("valid specs");
+    let exact = JointMechanism::new(skeleton, &specs, constraints).expect("a valid mechanism");
+    Mechanism::exact(specs, exact.parts()).expect("a valid mechanism")
 }
 
 pub const CONTROLS: usize = 200;

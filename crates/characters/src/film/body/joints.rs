@@ -1,10 +1,10 @@
 //! What an animator moves on a body: joints found by the names of their bones, with natural ranges. Which
 //! channel of a bone makes a natural motion is read off its rest frame, so frames may be rolled any way.
 
+use understudy_core::mechanism::{Constraint, Drive};
 use understudy_core::skeleton::rotation_of;
 use understudy_core::{Affine3A, Channel, ControlSpec, Quat, Skeleton, Vec3};
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::{Drive, PoseConstraint};
 
 /// How a motion turns its bone, seen in the rest pose with the character facing +Z. Directions are
 /// those of the left side; the right side mirrors them.
@@ -143,10 +143,10 @@ impl BodyControl {
     }
 
     /// What makes the followers follow.
-    pub fn drives(&self, control: usize) -> impl Iterator<Item = Box<dyn PoseConstraint>> + '_ {
-        self.followers.iter().map(move |&(bone, channel, gain)| {
-            Box::new(Drive { control, bone, channel, gain }) as Box<dyn PoseConstraint>
-        })
+    pub fn drives(&self, control: usize) -> impl Iterator<Item = Constraint> + '_ {
+        self.followers
+            .iter()
+            .map(move |&(bone, channel, gain)| Constraint::Drive(Drive { control, bone, channel, gain }))
     }
 }
 

@@ -2,10 +2,10 @@
 //! the hinge; how far the skin goes along gives the weights; what is left stays a shape.
 
 use crate::film::smooth;
+use understudy_core::mechanism::{Constraint, Drive};
 use understudy_core::rotation::{RigidMotion, fit_rigid};
 use understudy_core::{Affine3A, BlendshapeRig, Channel, EulerRot, Mat3, Mesh, Quat, Vec3};
 use understudy_rigs::RigError;
-use understudy_rigs::constraints::{Drive, PoseConstraint};
 
 /// Shapes that move the jaw.
 pub(super) const JAW_SHAPES: [&str; 4] = ["jawOpen", "jawForward", "jawLeft", "jawRight"];
@@ -47,7 +47,7 @@ impl JawMotion {
     }
 
     /// Drivers of the bone from the control of the shape, in the order of [`JawMotion::matrix`].
-    pub fn drives(&self, control: usize, bone: usize) -> Vec<Box<dyn PoseConstraint>> {
+    pub fn drives(&self, control: usize, bone: usize) -> Vec<Constraint> {
         let parts = [
             (Channel::RotateZ, self.degrees.z),
             (Channel::RotateY, self.degrees.y),
@@ -56,8 +56,7 @@ impl JawMotion {
             (Channel::TranslateY, self.translation.y),
             (Channel::TranslateZ, self.translation.z),
         ];
-        let drive =
-            |(channel, gain)| Box::new(Drive { control, bone, channel, gain }) as Box<dyn PoseConstraint>;
+        let drive = |(channel, gain)| Constraint::Drive(Drive { control, bone, channel, gain });
         parts.into_iter().filter(|(_, gain)| gain.abs() > 1e-4).map(drive).collect()
     }
 }

@@ -5,6 +5,7 @@ use super::AutoConfig;
 use crate::twin::data::open_twin;
 use crate::twin::kinds::Learning;
 use crate::twin::learn::{LearnConfig, Source, learn_from};
+use crate::twin::mechanism::MechanismChoice;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -162,6 +163,8 @@ impl Bench<'_> {
         let config = LearnConfig {
             half: self.config.half,
             threads: self.config.threads,
+            // Trials are weighed by their bones.
+            mechanism: MechanismChoice::None,
             ..LearnConfig::new(self.data, output, learning)
         };
         let source =

@@ -24,6 +24,14 @@ const DECOMPOSITION_POSES: usize = 200;
 /// Bones a vertex of a decomposition, as the paper has them.
 const DECOMPOSITION_INFLUENCES: usize = 8;
 
+/// What a twin with bones is called where its mechanism poses it.
+const BY_CONTROLS: &str = "twin, by controls";
+
+/// Whether a recording has all of these controls.
+fn knows(recorded: &ControlSpecs, wanted: &ControlSpecs) -> bool {
+    wanted.iter().all(|spec| recorded.find(&spec.name).is_some())
+}
+
 /// How a baseline was fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FitFacts {
@@ -44,6 +52,8 @@ pub(super) struct Contestant {
 
 enum Model {
     Twin(Twin),
+    /// Posed by its mechanism.
+    ByControls(Twin),
     Fit(Arc<dyn Approximation>),
     Skin(Arc<DecomposedSkin>),
 }
@@ -66,6 +76,10 @@ impl Contestant {
         Ok(match &self.model {
             Model::Twin(twin) => Box::new(
                 PlayedTwin::new(&self.name, self.bytes, twin, specs).map_err(|error| error.to_string())?,
+            ),
+            Model::ByControls(twin) => Box::new(
+                PlayedTwin::by_controls(&self.name, self.bytes, twin, specs)
+                    .map_err(|error| error.to_string())?,
             ),
             Model::Fit(fit) => Box::new(Arc::clone(fit)),
             Model::Skin(skin) => Box::new(FollowingSkin::new(Arc::clone(skin))),
@@ -123,12 +137,19 @@ pub(super) fn all(
     config: &EvalConfig,
     twin: &Twin,
     baselines: &Baselines,
+    sets: &[(String, Recording)],
     watch: &dyn Watch,
 ) -> Result<Contestants, JobError> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len() as usize);
     let mut out =
         Contestants { all: Vec::new(), fits: BTreeMap::new(), training_poses: None, posed_by: None };
     out.all.push(Contestant::twin("twin", size(&config.twin), twin.clone()));
+    // Recordings of part of the controls have bones all the same.
+    let known = |specs: &ControlSpecs| sets.iter().all(|(_, poses)| knows(&poses.specs, specs));
+    if twin.mechanism().is_some_and(|mechanism| known(mechanism.specs())) {
+        let model = Model::ByControls(twin.clone());
+        out.all.push(Contestant { name: BY_CONTROLS.into(), bytes: size(&config.twin), model });
+    }
     for (name, part) in kind(twin).inner_twins() {
         let bytes = part.to_bytes().map_or(0, |bytes| bytes.len());
         out.all.push(Contestant::twin(name, bytes, part));

@@ -182,7 +182,7 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
     pool.install(|| {
         let rig = original(config, &twin, watch)?;
         let (sets, kept_for_tests) = test_sets(config, &twin, rig.as_deref(), watch)?;
-        let contestants = contestants::all(config, &twin, &baselines, watch)?;
+        let contestants = contestants::all(config, &twin, &baselines, &sets, watch)?;
         sets.iter().try_for_each(|(name, poses)| contestants.check(name, poses))?;
         let posing = posing::weigh(config, &twin, rig.as_deref())?;
         let mut weighed = compare(twin, sets, &contestants, rig.as_deref(), watch)?;

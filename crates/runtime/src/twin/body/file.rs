@@ -12,6 +12,7 @@ use super::{BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrect
 use crate::container::{Array, Numbers, Opened, write};
 use crate::dense::{Activation, Precision};
 use crate::header::HeaderBefore4;
+use crate::mechanism::file::Section;
 use crate::{Header, TwinError};
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Vec3};
@@ -51,6 +52,15 @@ enum ActivationName {
 
 /// The bytes of a file. Same twin, same bytes.
 pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, TwinError> {
+    with_section(parts, precision, Section::default())
+}
+
+/// [`to_bytes`] with what the file holds besides.
+pub(super) fn with_section(
+    parts: &BodyParts,
+    precision: Precision,
+    section: Section,
+) -> Result<Vec<u8>, TwinError> {
     let mut arrays: Vec<(String, Array)> = Vec::new();
     let mut push = |name: String, array: Array| arrays.push((name, array));
     let vertices = parts.rest_vertices.iter().flat_map(|v| v.to_array());
@@ -97,7 +107,7 @@ pub fn to_bytes(parts: &BodyParts, precision: Precision) -> Result<Vec<u8>, Twin
         headers.push(GroupHeader { bone: group.bone, activations });
     }
     let structure = Structure { frame: parts.frame, rigid_frames: parts.rigid_frames, groups: headers };
-    write(METHOD, &parts.header, &structure, arrays)
+    write(METHOD, &parts.header, &structure, arrays, section)
 }
 
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.

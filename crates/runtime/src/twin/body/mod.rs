@@ -23,9 +23,11 @@ pub use seam_correction::SeamCorrection;
 use super::skinning::Skin;
 use crate::Header;
 use crate::dense::{Activation, Layer, Precision};
+use crate::mechanism::Mechanism;
 use decoder::{Decoder, Form};
 use seam_correction::PackedSeams;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
 /// Numbers that a bone gives to a network: its transform in its parent's frame, column by column.
@@ -136,6 +138,8 @@ pub struct BodyParts {
 #[derive(Debug, Clone)]
 pub struct BodyTwin {
     header: Header,
+    /// Poses it by controls alone.
+    pub(crate) mechanism: Option<Arc<Mechanism>>,
     frame: InputFrame,
     rigid_frames: bool,
     precision: Precision,

@@ -51,6 +51,7 @@ impl BodyTwin {
         };
         Ok(Self {
             header: parts.header,
+            mechanism: None,
             frame: parts.frame,
             rigid_frames: parts.rigid_frames,
             precision,

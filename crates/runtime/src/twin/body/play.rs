@@ -1,7 +1,8 @@
 //! What the run time asks of a body.
 
-use super::{BodyTwin, Workspace, file, to_bytes};
+use super::{BodyTwin, Workspace, file};
 use crate::error::check_count;
+use crate::mechanism::{Mechanism, file as section};
 use crate::player::{Play, WANTS_BONES};
 use crate::twin::Kind;
 use crate::workers::Workers;
@@ -42,8 +43,12 @@ impl Kind for BodyTwin {
         self.rest_bones()
     }
 
+    fn mechanism(&self) -> Option<&Arc<Mechanism>> {
+        self.mechanism.as_ref()
+    }
+
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError> {
-        to_bytes(&self.parts(), self.precision())
+        file::with_section(&self.parts(), self.precision(), section::write(self.mechanism.as_deref())?)
     }
 
     fn play(self: Arc<Self>, tasks: usize) -> Box<dyn Play> {

@@ -15,6 +15,7 @@ use super::{
 use crate::TwinError;
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
+use crate::mechanism::file::Section;
 use serde::{Deserialize, Serialize};
 use understudy_core::{Affine3A, Vec3};
 
@@ -33,6 +34,15 @@ struct Structure {
 
 /// The bytes of a file. Same twin, same bytes.
 pub fn to_bytes(parts: &DiffParts, precision: Precision) -> Result<Vec<u8>, TwinError> {
+    with_section(parts, precision, Section::default())
+}
+
+/// [`to_bytes`] with what the file holds besides.
+pub(super) fn with_section(
+    parts: &DiffParts,
+    precision: Precision,
+    section: Section,
+) -> Result<Vec<u8>, TwinError> {
     let mut arrays: Vec<(String, Array)> = Vec::new();
     let mut push = |name: &str, array: Array| arrays.push((name.to_owned(), array));
     let row = |numbers: &[f32]| Array::floats(&[numbers.len()], numbers.iter().copied());
@@ -80,7 +90,7 @@ pub fn to_bytes(parts: &DiffParts, precision: Precision) -> Result<Vec<u8>, Twin
         layers: parts.differential.len(),
         anchor_widths: anchors.first().map_or_else(Vec::new, widths),
     };
-    write(METHOD, &parts.header, &structure, arrays)
+    write(METHOD, &parts.header, &structure, arrays, section)
 }
 
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.

@@ -1,5 +1,5 @@
 //! The derivative of a loss by the controls, `∂L/∂p = (∂c/∂p)ᵀ Bᵀ X_iᵀ ∂L/∂v_i`, by one pass back through the networks.
-//! With bones it is the derivative by the controls beside them, bones held still.
+//! With bones it is the derivative by the controls beside them, bones held still, and by the bones where that is asked.
 
 use super::evaluate::{activate, unpack_places};
 use super::pack::row_of;
@@ -7,7 +7,7 @@ use super::{BLOCK_VERTICES, BONE_INPUTS, DiffTwin, HiddenActivation};
 use crate::PoseError;
 use crate::dense::{Activation, Kernel, Layer, PANEL};
 use crate::error::{check_count, check_finite};
-use understudy_core::{Affine3A, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Mat3A, SkinWeights, Vec3};
 
 /// Memory for one forward and backward pass, made once, and used with no other twin: a [`Player`](crate::Player) owns
 /// both.
@@ -26,6 +26,10 @@ pub(super) struct GradientSpace {
     by_coefficients: Vec<f32>,
     vertices: Vec<Vec3>,
     by_vertices: Vec<Vec3>,
+    /// Places before skinning, `[V]`, and derivatives by the numbers of bones in their parents' frames, `[J]`: for
+    /// derivatives by bones.
+    places: Vec<Vec3>,
+    by_relative: Vec<[f32; BONE_INPUTS]>,
 }
 
 /// A network that remembers what came out of each layer.
@@ -110,6 +114,8 @@ impl GradientSpace {
             by_coefficients: vec![0.0; twin.rank.next_multiple_of(PANEL)],
             vertices: vec![Vec3::ZERO; twin.vertex_count],
             by_vertices: vec![Vec3::ZERO; twin.vertex_count],
+            places: vec![Vec3::ZERO; if skin.is_some() { twin.vertex_count } else { 0 }],
+            by_relative: vec![[0.0; BONE_INPUTS]; twin.bone_count()],
         }
     }
 }
@@ -121,7 +127,7 @@ impl DiffTwin {
         controls: &[f32],
         space: &mut GradientSpace,
         loss: &mut crate::player::Loss<'_>,
-        by_controls: &mut [f32],
+        (mut by_bones, by_controls): (Option<&mut [Affine3A]>, &mut [f32]),
     ) -> Result<(), PoseError> {
         check_count("bones of the pose", bones.len(), self.bone_count())?;
         check_count("controls of the pose", controls.len(), self.header.inputs.controls.len())?;
@@ -178,6 +184,7 @@ impl DiffTwin {
         };
         let skin = space.skin.as_ref().zip(self.skin.as_ref().map(|skin| &skin.inverse_rest[..]));
         if let Some((weights, rest)) = skin {
+            space.places.copy_from_slice(&space.vertices);
             for (vertex, place) in space.vertices.iter_mut().enumerate() {
                 *place = blend(vertex, weights, rest).transform_point3(*place);
             }
@@ -185,6 +192,20 @@ impl DiffTwin {
         space.by_vertices.fill(Vec3::ZERO);
         loss(&space.vertices, &mut space.by_vertices);
         // Backward.
+        if let Some(by_bones) = &mut by_bones {
+            check_count("derivatives by bones", by_bones.len(), bones.len())?;
+            by_bones.fill(Affine3A::ZERO);
+        }
+        if let (Some(by_bones), Some((weights, rest))) = (&mut by_bones, skin) {
+            for (vertex, (slope, place)) in space.by_vertices.iter().zip(&space.places).enumerate() {
+                for (bone, weight) in weights.row(vertex) {
+                    let (own, slope) = (rest[bone].transform_point3(*place), (*slope * weight).to_vec3a());
+                    let by = &mut by_bones[bone];
+                    by.matrix3 += Mat3A::from_cols(slope * own.x, slope * own.y, slope * own.z);
+                    by.translation += slope;
+                }
+            }
+        }
         if let Some((weights, rest)) = skin {
             for (vertex, slope) in space.by_vertices.iter_mut().enumerate() {
                 *slope = Vec3::from(blend(vertex, weights, rest).matrix3.transpose() * (*slope).to_vec3a());
@@ -225,10 +246,29 @@ impl DiffTwin {
         }
         by_controls.fill(0.0);
         let first_control = bones.len() * BONE_INPUTS;
+        space.by_relative.fill([0.0; BONE_INPUTS]);
         for ((input, scale), slope) in self.features.inputs.iter().zip(&self.features.scale).zip(by_features)
         {
-            if let Some(control) = (*input as usize).checked_sub(first_control) {
-                by_controls[control] += *slope * scale;
+            let input = *input as usize;
+            match input.checked_sub(first_control) {
+                Some(control) => by_controls[control] += *slope * scale,
+                None => space.by_relative[input / BONE_INPUTS][input % BONE_INPUTS] += *slope * scale,
+            }
+        }
+        if let Some(by_bones) = by_bones {
+            // Of `P⁻¹ B` with the parent `P`.
+            for (bone, parent) in &self.seen_bones {
+                let by = Affine3A::from_cols_array(&space.by_relative[*bone]);
+                let into = bones[*parent].inverse();
+                let relative = into * bones[*bone];
+                let back = into.matrix3.transpose();
+                let (matrix, place) = (back * by.matrix3, back * by.translation);
+                by_bones[*bone].matrix3 += matrix;
+                by_bones[*bone].translation += place;
+                let at = relative.translation;
+                let outer = Mat3A::from_cols(place * at.x, place * at.y, place * at.z);
+                by_bones[*parent].matrix3 -= matrix * relative.matrix3.transpose() + outer;
+                by_bones[*parent].translation -= place;
             }
         }
         Ok(())

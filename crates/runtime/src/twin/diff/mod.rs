@@ -18,7 +18,9 @@ pub use file::to_bytes;
 use super::skinning::Skin;
 use crate::Header;
 use crate::dense::{Layer, Precision};
+use crate::mechanism::Mechanism;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use understudy_core::{Affine3A, Face, SkinWeights, Vec3};
 
 /// Numbers that a bone gives to the networks: its transform in its parent's frame, column by column.
@@ -111,6 +113,8 @@ pub struct DiffParts {
 #[derive(Debug, Clone)]
 pub struct DiffTwin {
     header: Header,
+    /// Poses it by controls alone.
+    pub(crate) mechanism: Option<Arc<Mechanism>>,
     precision: Precision,
     faces: Vec<Face>,
     /// With the transforms that bring the bones to rest.

@@ -83,6 +83,7 @@ impl DiffTwin {
         let blocks = pack_blocks(&parts, rank, precision)?;
         Ok(Self {
             header: parts.header,
+            mechanism: None,
             precision,
             faces: parts.faces,
             skin,

@@ -2,8 +2,9 @@
 
 use super::evaluate::Workspace;
 use super::gradient::GradientSpace;
-use super::{DiffTwin, file, to_bytes};
+use super::{DiffTwin, file};
 use crate::error::check_count;
+use crate::mechanism::{Mechanism, file as section};
 use crate::player::{Loss, Play, WANTS_BONES, WANTS_CONTROLS};
 use crate::twin::Kind;
 use crate::workers::Workers;
@@ -44,8 +45,12 @@ impl Kind for DiffTwin {
         self.rest_bones()
     }
 
+    fn mechanism(&self) -> Option<&Arc<Mechanism>> {
+        self.mechanism.as_ref()
+    }
+
     fn to_bytes(&self) -> Result<Vec<u8>, TwinError> {
-        to_bytes(&self.parts(), self.precision())
+        file::with_section(&self.parts(), self.precision(), section::write(self.mechanism.as_deref())?)
     }
 
     fn play(self: Arc<Self>, tasks: usize) -> Box<dyn Play> {
@@ -107,6 +112,17 @@ impl Play for DiffPlay {
     ) -> Result<(), PoseError> {
         let (bones, controls) = self.inputs(pose)?;
         let space = self.gradient.get_or_insert_with(|| Box::new(GradientSpace::new(&self.twin)));
-        self.twin.gradient(bones, controls, space, loss, by_controls)
+        self.twin.gradient(bones, controls, space, loss, (None, by_controls))
+    }
+
+    fn bone_gradient(
+        &mut self,
+        (bones, extras): (&[Affine3A], &[f32]),
+        loss: &mut Loss<'_>,
+        by_bones: &mut [Affine3A],
+        by_extras: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let space = self.gradient.get_or_insert_with(|| Box::new(GradientSpace::new(&self.twin)));
+        self.twin.gradient(bones, extras, space, loss, (Some(by_bones), by_extras))
     }
 }

@@ -15,6 +15,7 @@ use super::{FaceParts, FaceTwin, MapParts, NetParts, RigidBodyParts, RigidParts,
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
 use crate::header::HeaderBefore4;
+use crate::mechanism::file::Section;
 use crate::twin::network::file::{Writer, read_layers, read_motion};
 use crate::twin::shared::{read_faces, write_faces};
 use crate::{Header, TwinError};
@@ -108,7 +109,7 @@ pub fn to_bytes(parts: &FaceParts, precision: Precision) -> Result<Vec<u8>, Twin
             .map(|body| BodyHeader { name: body.name.clone(), layers: body.motion.layers.len() })
             .collect(),
     };
-    write(METHOD, &parts.header, &structure, writer.finish())
+    write(METHOD, &parts.header, &structure, writer.finish(), Section::default())
 }
 
 fn write_mesh(writer: &mut Writer, mesh: &Mesh) {

@@ -10,6 +10,7 @@ use super::{SkinParts, SkinTwin};
 use crate::TwinError;
 use crate::container::{Array, Opened, write};
 use crate::dense::Precision;
+use crate::mechanism::file::Section;
 use crate::twin::network::DenseParts;
 use crate::twin::network::file::{Writer, read_layers, read_motion};
 use crate::twin::shared::{read_faces, read_skin, write_faces, write_skin};
@@ -55,7 +56,7 @@ pub fn to_bytes(parts: &SkinParts, precision: Precision) -> Result<Vec<u8>, Twin
         frame: parts.frame.as_ref().map(|frame| frame.layers.len()),
         components,
     };
-    write(METHOD, &parts.header, &structure, writer.finish())
+    write(METHOD, &parts.header, &structure, writer.finish(), Section::default())
 }
 
 /// Reads a twin and checks everything about it. Weights stay in the precision of the file.
