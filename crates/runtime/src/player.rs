@@ -215,7 +215,7 @@ impl Player {
             return Err(PoseError::Count { what: "vertices", got: vertices.len(), want: most });
         }
         let want = 3 * vertices.len() * self.twin.header().inputs.controls.len();
-        crate::error::check_count("derivatives by controls", by_controls.len(), want)?;
+        check_count("derivatives by controls", by_controls.len(), want)?;
         self.memory.jacobian(pose, vertices, by_controls)
     }
 }
