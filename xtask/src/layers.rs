@@ -43,8 +43,20 @@ const ARROWS: &[(&str, &[&str])] = &[
             "understudy-testkit",
         ],
     ),
-    ("understudy", &["understudy-core", "understudy-jobs"]),
     ("understudy-wasm", &["understudy-core", "understudy-runtime"]),
+    (
+        "understudy-studio",
+        &[
+            "understudy-jobs",
+            "understudy-runtime",
+            "understudy-core",
+            "understudy-rigs",
+            "understudy-io",
+            "understudy-report",
+            "understudy-solve",
+        ],
+    ),
+    ("understudy", &["understudy-core", "understudy-jobs", "understudy-studio"]),
     ("xtask", &[]),
 ];
 
@@ -69,7 +81,7 @@ fn package_problems(package: &Value) -> Vec<String> {
     let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
         return vec![format!("crate '{name}' has no row in xtask/src/layers.rs")];
     };
-    let is_application = matches!(name, "understudy" | "understudy-bench" | "xtask");
+    let is_application = matches!(name, "understudy" | "understudy-studio" | "understudy-bench" | "xtask");
     let mut problems = Vec::new();
     for dependency in package["dependencies"].as_array().into_iter().flatten() {
         let other = dependency["name"].as_str().unwrap_or_default();

@@ -3,6 +3,7 @@
 
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
+use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -103,6 +104,14 @@ Methods and equations: docs/methods/inverse-rig.md")]
   understudy transfer mira.twin remeshed.obj -o remeshed.twin
   understudy transfer mira.twin remeshed.obj -o remeshed.twin --check data/mira-roar")]
     Transfer(TransferArguments),
+    /// Serves a web page to pose, compare, learn and invert, on this machine alone, and opens it.
+    #[command(after_help = "Examples:
+  understudy studio
+  understudy studio --project films/hero --port 9000 --no-browser
+  understudy studio --rig 'cmd:python3 rig.py'
+
+The address holds a token: only who has it is answered. Ctrl-C ends the studio.")]
+    Studio(StudioArguments),
     /// Prints a completion script for a shell.
     #[command(
         after_help = "Example: understudy completions bash > ~/.local/share/bash-completion/completions/understudy"

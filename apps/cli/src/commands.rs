@@ -8,6 +8,7 @@ use crate::interrupt::typed;
 use crate::invert_commands::run_invert;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::progress::{watched, watched_keeping};
+use crate::studio_command::run_studio;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
 use anyhow::Result;
 use clap::CommandFactory as _;
@@ -36,6 +37,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Bench(arguments) => run_bench_twin(json, arguments),
         Command::Export(arguments) => run_export(json, arguments),
         Command::Transfer(arguments) => run_transfer(json, arguments),
+        Command::Studio(arguments) => run_studio(json, arguments),
         Command::Completions { shell } => {
             refuse_unused(&[("--json", json, "completions are a script")])?;
             let mut script = Vec::new();

@@ -13,6 +13,7 @@ mod learn_arguments;
 mod output;
 mod pace;
 mod progress;
+mod studio_command;
 mod twin_arguments;
 mod twin_commands;
 

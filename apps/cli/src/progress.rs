@@ -178,6 +178,8 @@ impl Watch for Progress {
             Event::Status { message } => shown.iter_mut().for_each(|shown| shown.status(message)),
             Event::Note { message } => self.lock_held().push(format!("note: {message}")),
             Event::Warning { message } => self.lock_held().push(format!("warning: {message}")),
+            // A line of text has no room for a curve; the status says the same.
+            Event::Figure { .. } => {}
             Event::Finished => *shown = None,
         }
     }

@@ -25,6 +25,13 @@ pub enum Event<'a> {
         /// One short line.
         message: &'a str,
     },
+    /// A number that is worth a curve: a loss, an error on poses that were held back.
+    Figure {
+        /// What it is, with its unit: `held-back error, mm`.
+        name: &'a str,
+        /// Now.
+        value: f64,
+    },
     /// How long the whole command will still take, where the job knows better than its pace tells.
     TimeLeft {
         /// From now.

@@ -4,6 +4,7 @@
 pub mod bake;
 mod exact;
 mod influences;
+pub mod posed;
 mod sticks;
 mod tables;
 mod to_glb;

@@ -6,6 +6,7 @@ mod failure;
 mod hints;
 mod output;
 pub mod page;
+pub mod session;
 pub mod study;
 mod targets;
 

@@ -66,6 +66,11 @@ impl Targets {
         Ok(targets)
     }
 
+    /// Frames that were made, not read.
+    pub(super) fn of_frames(frames: Vec<Vec<Vec3>>, rate: f32, source: PathBuf) -> Self {
+        Self { frames, rate: Some(rate), sources: vec![(0, source)] }
+    }
+
     /// The file of a frame, and the frame's place in it where it holds several.
     pub(super) fn place(&self, frame: usize) -> (&Path, Option<String>) {
         let source = self.sources.partition_point(|(first, _)| *first <= frame).saturating_sub(1);

@@ -26,6 +26,7 @@ mod shadow;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod vertex_openness;
 mod visibility;
 
 pub use camera::{Camera, bounds};
@@ -33,6 +34,7 @@ pub use camera::{Camera, bounds};
 pub(crate) use shade::to_linear;
 pub(crate) use shade::to_srgb;
 pub use stage::{Actor, CLAY, Heat};
+pub use vertex_openness::vertex_openness;
 
 use crate::Picture;
 use key_shadow::KeyShadow;

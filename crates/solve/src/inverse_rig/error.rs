@@ -105,7 +105,7 @@ pub enum InverseError {
 
 impl InverseError {
     /// The same error, of a frame of a take.
-    pub(crate) fn in_frame(self, frame: usize) -> Self {
+    pub fn in_frame(self, frame: usize) -> Self {
         Self::Frame { frame, error: Box::new(self) }
     }
 }

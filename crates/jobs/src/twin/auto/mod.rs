@@ -253,7 +253,7 @@ fn dataset(config: &AutoConfig, watch: &dyn Watch) -> Result<(PathBuf, Option<Ac
 }
 
 /// How a rig is sampled where nobody says: its clips times noise where it has some, else a random share of its controls.
-pub(crate) fn method_for(rig: &str, watch: &dyn Watch) -> Result<Method, JobError> {
+pub fn method_for(rig: &str, watch: &dyn Watch) -> Result<Method, JobError> {
     let rig = rigs::open(rig, watch)?.rig;
     Ok(match rig.clips().iter().any(|clip| !clip.for_test) {
         true => Method::Noise,

@@ -204,6 +204,10 @@ impl Watch for Quiet<'_> {
                 let what = format!("trying {}: {what}", self.kind);
                 self.listener.event(Event::Started { what: &what, total, unit });
             }
+            Event::Figure { name, value } => {
+                let name = format!("{}: {name}", self.kind);
+                self.listener.event(Event::Figure { name: &name, value });
+            }
             other => self.listener.event(other),
         }
     }

@@ -157,9 +157,12 @@ impl Learn for BodyLearning {
             let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             errors[group] = error;
             watch.event(Event::Step { done: done.iter().map(|d| d.load(Ordering::Relaxed)).sum() });
+            let known: Vec<f64> = errors.iter().copied().filter(|e| e.is_finite()).collect();
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            if !known.is_empty() {
+                watch.event(Event::Figure { name: "held-back error, mm", value: mean * 10.0 });
+            }
             if epoch >= epochs {
-                let known: Vec<f64> = errors.iter().copied().filter(|e| e.is_finite()).collect();
-                let mean = known.iter().sum::<f64>() / known.len() as f64;
                 let message = format!(
                     "{} of {} groups, held-back error {:.3} mm",
                     known.len(),

@@ -227,6 +227,7 @@ impl Learn for DiffLearning {
                 return Err(problem(DiffLearnError::Diverged { rate: settings.rate }));
             }
             watch.event(Event::Step { done: trainer.done() as u64 });
+            watch.event(Event::Figure { name: "loss", value: loss });
             if trainer.done().is_multiple_of(each) {
                 watch.event(Event::Status { message: &format!("loss {loss:.4}") });
                 checkpoint::save_state(&checkpoints, &trainer.state())?;

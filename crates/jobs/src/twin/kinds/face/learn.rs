@@ -498,6 +498,11 @@ impl FaceRun<'_> {
                         progress.best.min(99.0)
                     );
                     self.run.watch.event(Event::Status { message: &message });
+                    self.run.watch.event(Event::Figure { name: "loss", value: f64::from(average) });
+                    if progress.best.is_finite() {
+                        let value = f64::from(progress.best);
+                        self.run.watch.event(Event::Figure { name: "held-back loss", value });
+                    }
                     if logged.elapsed() > LOG_EVERY {
                         logged = Instant::now();
                         let message = format!("step {}: {message}", progress.steps);

@@ -158,6 +158,15 @@ fn listener<'a>(run: &'a Run<'_>) -> impl Fn(SkinProgress) -> bool + 'a {
         if let Some(message) = &message {
             run.watch.event(Event::Status { message });
         }
+        match progress {
+            SkinProgress::Bones { rmse_mm, .. } => {
+                run.watch.event(Event::Figure { name: "bones, RMSE mm", value: rmse_mm });
+            }
+            SkinProgress::Network { rmse_mm, .. } => {
+                run.watch.event(Event::Figure { name: "the network adds, mm", value: rmse_mm });
+            }
+            SkinProgress::Whole { .. } => {}
+        }
         !run.watch.should_stop()
     }
 }

@@ -1,0 +1,316 @@
+//! The project: the folder that the studio was started in. Names from a page are resolved here and nowhere else; none
+//! leads out of the folder. Start at [`Project::resolve`].
+
+use crate::error::{Refusal, StudioError};
+use axum::http::StatusCode;
+use serde::Serialize;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use understudy_io::Format;
+use understudy_jobs::rigs::Names;
+
+/// Where the studio keeps what it makes, inside the project.
+const OWN: &str = "studio";
+/// Folders below the project that are looked into.
+const DEPTH: usize = 4;
+/// Entries that a listing looks at.
+const ENTRIES: usize = 4000;
+/// Bytes of one upload.
+pub(crate) const UPLOAD: u64 = 1 << 30;
+/// Bytes of all uploads of one run.
+const UPLOADS: u64 = 8 << 30;
+
+/// The folder, and what may be named beside its files.
+#[derive(Debug)]
+pub(crate) struct Project {
+    root: PathBuf,
+    /// Rigs that the command line named; programs among them may be started.
+    named: Vec<String>,
+    uploaded: AtomicU64,
+}
+
+/// What a page can choose from.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub(crate) struct Listing {
+    pub folder: String,
+    pub rigs: Vec<RigEntry>,
+    pub twins: Vec<TwinEntry>,
+    pub datasets: Vec<String>,
+}
+
+/// A rig that can be opened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RigEntry {
+    /// What to ask for.
+    pub name: String,
+    /// `character`, `file` or `program`.
+    pub source: &'static str,
+}
+
+/// A twin's file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TwinEntry {
+    /// Inside the project.
+    pub path: String,
+    pub bytes: u64,
+    /// Seconds since 1970.
+    pub modified: u64,
+}
+
+impl Project {
+    pub fn open(root: &Path, named: Vec<String>) -> Result<Self, StudioError> {
+        let failed = |error| StudioError::Project { path: root.into(), error };
+        let root = root.canonicalize().map_err(failed)?;
+        std::fs::read_dir(&root).map_err(failed)?;
+        Ok(Self { root, named, uploaded: AtomicU64::new(0) })
+    }
+
+    /// The file or folder of a name inside the project; it exists, and lies inside whatever links there are.
+    pub fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
+        let path = self.plain(name)?;
+        let missing = || Refusal::missing(format!("{name}: there is no such file in the project"));
+        let real = path.canonicalize().map_err(|_| missing())?;
+        if real.starts_with(&self.root) { Ok(real) } else { Err(outside(name)) }
+    }
+
+    /// A name inside the project, for something that need not exist yet.
+    fn plain(&self, name: &str) -> Result<PathBuf, Refusal> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+        let path = Path::new(name);
+        if name.is_empty() || name.contains(['\0', '\\']) || !path.components().all(normal) {
+            return Err(outside(name));
+        }
+        Ok(self.root.join(path))
+    }
+
+    /// What [`understudy_jobs::rigs::open`] takes for a name from a page.
+    pub fn rig(&self, name: &str) -> Result<String, Refusal> {
+        if Names::EMBEDDED.contains(&name)
+            || Names::REAL.contains(&name)
+            || self.named.iter().any(|n| n == name)
+        {
+            return Ok(name.into());
+        }
+        if Names::contains(name) {
+            let message =
+                "a program is run only where the command line names it: understudy studio --rig 'cmd:…'";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        }
+        Ok(self.resolve(name)?.display().to_string())
+    }
+
+    /// A clip: a name of the rig's own, or a file of the project.
+    pub fn clip(&self, name: &str) -> Result<String, Refusal> {
+        match self.plain(name) {
+            Ok(path) if path.exists() => Ok(self.resolve(name)?.display().to_string()),
+            // `FILE:CLIP`, and names that are no file; a reader would open whatever path they are.
+            _ if !name.contains(['/', '\\', ':', '.', '\0']) => Ok(name.into()),
+            _ => Err(outside(name)),
+        }
+    }
+
+    /// A path of ours as a page knows it: inside the project where it is.
+    pub fn name_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+
+    /// A file name that is free, in the studio's own folder: `studio/mira-face.twin`, then `studio/mira-face-2.twin`.
+    pub fn fresh(&self, stem: &str, extension: &str) -> Result<PathBuf, Refusal> {
+        let folder = self.own_folder("")?;
+        let stem = safe_name(stem);
+        for number in 1..10_000 {
+            let name = if number == 1 { stem.clone() } else { format!("{stem}-{number}") };
+            // Data and pages of a run lie beside its twin, with its name.
+            let taken = [extension, "data", "report", "twin.parts"]
+                .iter()
+                .any(|ending| folder.join(format!("{name}.{ending}")).exists());
+            if !taken {
+                return Ok(folder.join(format!("{name}.{extension}")));
+            }
+        }
+        Err(Refusal::bad("no name is free"))
+    }
+
+    /// Where an upload of that name goes; its kind must be one that is read.
+    pub fn upload(&self, name: &str) -> Result<PathBuf, Refusal> {
+        let readable = [".glb", ".gltf", ".obj", ".npz", ".bvh", ".csv", ".twin", ".blend"];
+        let lower = name.to_ascii_lowercase();
+        let known = Format::of(Path::new(&lower)).is_some_and(|format| format != Format::Dataset)
+            || readable.iter().any(|ending| lower.ends_with(ending));
+        if !known {
+            return Err(Refusal::bad(format!(
+                "{}: one of {} is wanted",
+                safe_name(name),
+                readable.join(", ")
+            )));
+        }
+        let folder = self.own_folder("uploads")?;
+        let name = safe_name(name);
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+        let mut path = folder.join(&name);
+        for number in 2.. {
+            if !path.exists() {
+                break;
+            }
+            path = folder.join(format!("{stem}-{number}.{extension}"));
+        }
+        Ok(path)
+    }
+
+    /// Counts bytes of uploads; an error when they are too many for one run.
+    pub fn count_upload(&self, bytes: u64) -> Result<(), Refusal> {
+        match self.uploaded.fetch_add(bytes, Ordering::Relaxed) + bytes > UPLOADS {
+            true => Err(Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "this run has taken 8 GiB of uploads already",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn own_folder(&self, below: &str) -> Result<PathBuf, Refusal> {
+        let folder = self.root.join(OWN).join(below);
+        let failed =
+            |error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{}: {error}", folder.display()));
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let real = folder.canonicalize().map_err(failed)?;
+        if real.starts_with(&self.root) { Ok(real) } else { Err(outside(OWN)) }
+    }
+
+    /// What is there now. Hidden folders and those of build tools are left out.
+    pub fn list(&self) -> Listing {
+        let mut listing = Listing {
+            folder: self.root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into()),
+            ..Listing::default()
+        };
+        let program = |name: &String| understudy_jobs::rigs::is_program(name);
+        let known = Names::present(&understudy_jobs::Silent);
+        listing.rigs.extend(known.into_iter().map(|name| RigEntry { name, source: "character" }));
+        listing.rigs.extend(self.named.iter().map(|name| RigEntry {
+            name: name.clone(),
+            source: if program(name) { "program" } else { "file" },
+        }));
+        let mut left = ENTRIES;
+        self.walk(&self.root, DEPTH, &mut left, &mut listing);
+        listing.twins.sort_by(|a, b| b.modified.cmp(&a.modified).then(a.path.cmp(&b.path)));
+        listing.datasets.sort();
+        listing
+    }
+
+    fn walk(&self, folder: &Path, depth: usize, left: &mut usize, listing: &mut Listing) {
+        let mut entries: Vec<PathBuf> =
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        for path in entries {
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+            let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let skipped = name.starts_with('.') || ["target", "node_modules"].contains(&name.as_str());
+            if skipped || name.ends_with(".parts") || path.is_symlink() {
+                continue;
+            }
+            match Format::of(&path) {
+                Some(Format::Dataset) => listing.datasets.push(self.name_of(&path)),
+                Some(Format::Twin) => listing.twins.extend(self.twin_entry(&path)),
+                Some(Format::Glb | Format::Gltf) => {
+                    listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
+                }
+                None if name.to_ascii_lowercase().ends_with(".blend") => {
+                    listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
+                }
+                None if path.is_dir() && depth > 0 => self.walk(&path, depth - 1, left, listing),
+                _ => {}
+            }
+        }
+    }
+
+    fn twin_entry(&self, path: &Path) -> Option<TwinEntry> {
+        let data = path.metadata().ok()?;
+        let since = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(TwinEntry { path: self.name_of(path), bytes: data.len(), modified: since.as_secs() })
+    }
+}
+
+fn outside(name: &str) -> Refusal {
+    let shown: String = name.chars().take(80).collect();
+    Refusal::new(StatusCode::FORBIDDEN, format!("'{shown}' is no name inside the project"))
+}
+
+/// Letters, digits and a few signs, of a name that came from outside.
+fn safe_name(name: &str) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    let name = name.trim_start_matches('.');
+    let start = name.len().saturating_sub(80);
+    if name.is_empty() { "file".into() } else { name[start..].to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_out_of_the_project() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let inside = folder.path().join("project");
+        std::fs::create_dir(&inside).expect("writable");
+        std::fs::write(folder.path().join("secret.twin"), "x").expect("writable");
+        std::fs::write(inside.join("own.twin"), "x").expect("writable");
+        let project = Project::open(&inside, vec!["cmd:rig".into()]).expect("a folder");
+        assert!(project.resolve("own.twin").is_ok());
+        let absolute = folder.path().join("secret.twin").display().to_string();
+        let mut bad = vec!["../secret.twin", "a/../../secret.twin", "/etc/passwd", &absolute, "", ".", "x\0"];
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(folder.path(), inside.join("link")).expect("a link");
+            bad.push("link/secret.twin");
+        }
+        for name in bad {
+            assert!(project.resolve(name).is_err(), "{name}");
+            assert!(project.rig(name).is_err(), "{name}");
+            assert!(project.clip(name).is_err(), "{name}");
+        }
+        assert!(project.rig("cmd:rig").is_ok() && project.rig("cmd:other").is_err());
+        assert!(project.rig("mira").is_ok() && project.clip("smile").is_ok());
+    }
+
+    #[test]
+    fn uploads_get_plain_names_of_known_kinds() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let project = Project::open(folder.path(), Vec::new()).expect("a folder");
+        let name = |given: &str| {
+            let path = project.upload(given).expect("a readable kind");
+            std::fs::write(&path, "x").expect("writable");
+            assert!(
+                path.starts_with(folder.path().canonicalize().expect("it exists").join("studio/uploads"))
+            );
+            path.file_name().expect("a file").to_string_lossy().into_owned()
+        };
+        assert_eq!(name("My take.csv"), "My_take.csv");
+        assert_eq!(name("My take.csv"), "My_take-2.csv");
+        assert_eq!(name("../../etc/x.glb"), "x.glb");
+        assert_eq!(name("..%2f..\\.ssh/.hidden.npz"), "hidden.npz");
+        for bad in ["run.sh", "x", "glb", "a.csv.exe"] {
+            assert!(project.upload(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn listings_hold_what_can_be_used() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for name in ["a.twin", "deep/b.twin", ".hidden/c.twin", "target/d.twin", "rig.glb", "x.txt"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+            std::fs::write(path, "x").expect("writable");
+        }
+        let listing = Project::open(folder.path(), Vec::new()).expect("a folder").list();
+        let mut twins: Vec<&str> = listing.twins.iter().map(|twin| twin.path.as_str()).collect();
+        twins.sort_unstable();
+        assert_eq!(twins, ["a.twin", "deep/b.twin"]);
+        assert!(listing.rigs.iter().any(|rig| rig.name == "rig.glb"));
+        assert!(listing.rigs.iter().any(|rig| rig.name == "mira"));
+    }
+}

@@ -1,0 +1,269 @@
+//! One tab's WebSocket: commands as JSON with a number that comes back with the answer, poses as binary messages of which
+//! only the newest is evaluated, events of jobs. What a tab opened lives here and ends with it.
+
+use crate::error::Refusal;
+use crate::invert::{FRAME, Take};
+use crate::library::{Notes, lock};
+use crate::packet::{POSE, PoseRequest, read_pose};
+use crate::server::Server;
+use crate::stage::Stage;
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{broadcast, mpsc, watch};
+use understudy_jobs::invert::session::Session;
+
+/// Bytes of a message from a page: a pose of 16,000 controls.
+pub(crate) const LARGEST: usize = 64 * 1024;
+/// Answers that wait for a slow page; then its commands wait.
+const WAITING: usize = 4;
+
+/// A command.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    /// Puts a rig on the stage, with a twin where one is named.
+    Open { rig: String, twin: Option<String> },
+    /// Holds a take ready: files of the project, or a clip of the rig's own.
+    InvertOpen {
+        rig: String,
+        #[serde(default)]
+        targets: Vec<String>,
+        clip: Option<String>,
+    },
+    /// Solves one frame of it.
+    InvertFrame { frame: usize, alpha: Option<f64> },
+    /// Solves all of it.
+    InvertTake {
+        alpha: Option<f64>,
+        #[serde(default)]
+        smooth: f64,
+    },
+    /// Lets it go.
+    InvertClose {},
+}
+
+#[derive(Debug, Deserialize)]
+struct Numbered {
+    id: u64,
+    #[serde(flatten)]
+    command: Value,
+}
+
+/// What a tab has open.
+struct Tab {
+    server: Arc<Server>,
+    stage: Mutex<Option<Stage>>,
+    take: Mutex<Option<Arc<Take>>>,
+    answers: mpsc::Sender<Message>,
+}
+
+/// Serves a tab until it goes away or the server stops.
+pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
+    let (mut sink, mut stream) = socket.split();
+    let (answers, mut outgoing) = mpsc::channel::<Message>(WAITING);
+    let (poses, newest) = watch::channel(None);
+    let mut closing = server.closing();
+    let tab = Arc::new(Tab {
+        server: Arc::clone(&server),
+        stage: Mutex::default(),
+        take: Mutex::default(),
+        answers,
+    });
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(evaluate_newest(Arc::clone(&tab), newest));
+    tasks.spawn(tell_of_runs(Arc::clone(&tab), server.runs.listen()));
+    tasks.spawn(async move {
+        while let Some(message) = outgoing.recv().await {
+            let last = matches!(message, Message::Close(_));
+            if sink.send(message).await.is_err() || last {
+                break;
+            }
+        }
+    });
+    loop {
+        let message = tokio::select! {
+            message = stream.next() => Some(message),
+            () = closed(&mut closing) => None,
+        };
+        let Some(message) = message else {
+            let frame = CloseFrame { code: 1001, reason: "the studio was stopped".into() };
+            let _ = tab.answers.try_send(Message::Close(Some(frame)));
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            break;
+        };
+        let Some(Ok(message)) = message else { break };
+        let problem = match message {
+            Message::Text(text) => tab.command(text.as_str(), &mut tasks),
+            Message::Binary(bytes) => match bytes.get(..4) {
+                Some(kind) if kind == FRAME.to_le_bytes() => tab.ask_frame(bytes.to_vec(), &mut tasks),
+                Some(kind) if kind == POSE.to_le_bytes() => {
+                    read_pose(&bytes).map(|pose| poses.send_replace(Some(pose))).err()
+                }
+                _ => Some(format!("a binary message of {} bytes is not known", bytes.len())),
+            },
+            Message::Close(_) => break,
+            Message::Ping(_) | Message::Pong(_) => None,
+        };
+        if let Some(problem) = problem {
+            tab.say(json!({ "problem": problem })).await;
+        }
+        while tasks.try_join_next().is_some() {}
+    }
+    // What is being solved for nobody stops; everything else is dropped with the tab.
+    tab.close_take();
+    tasks.shutdown().await;
+}
+
+/// Waits until the server stops.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// Evaluates the newest pose; those that came while another was evaluated are never looked at.
+async fn evaluate_newest(tab: Arc<Tab>, mut newest: watch::Receiver<Option<PoseRequest>>) {
+    while newest.changed().await.is_ok() {
+        let Some(request) = newest.borrow_and_update().clone() else { continue };
+        let own = Arc::clone(&tab);
+        let number = request.number;
+        let work = move || match &mut *lock(&own.stage) {
+            Some(stage) => stage.answer(request),
+            None => Err("no rig is open".into()),
+        };
+        let message = match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(bytes)) => Message::Binary(bytes.into()),
+            Ok(Err(problem)) => text(&json!({ "problem": problem, "number": number })),
+            Err(_) => text(
+                &json!({ "problem": "the pose could not be evaluated; this is a bug", "number": number }),
+            ),
+        };
+        if tab.answers.send(message).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// Tells of every run that changes; of all of them where a slow page missed some.
+async fn tell_of_runs(tab: Arc<Tab>, mut changes: broadcast::Receiver<u64>) {
+    loop {
+        let message = match changes.recv().await {
+            Ok(id) => json!({ "event": "run", "run": tab.server.runs.snapshot(id) }),
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                json!({ "event": "runs", "runs": tab.server.runs.snapshots() })
+            }
+            Err(broadcast::error::RecvError::Closed) => break,
+        };
+        if tab.answers.send(text(&message)).await.is_err() {
+            break;
+        }
+    }
+}
+
+fn text(value: &Value) -> Message {
+    Message::Text(value.to_string().into())
+}
+
+impl Tab {
+    async fn say(&self, value: Value) {
+        let _ = self.answers.send(text(&value)).await;
+    }
+
+    /// Starts a command; says what is wrong with one that is none.
+    fn command(self: &Arc<Self>, message: &str, tasks: &mut tokio::task::JoinSet<()>) -> Option<String> {
+        let numbered: Numbered = match serde_json::from_str(message) {
+            Ok(numbered) => numbered,
+            Err(error) => return Some(format!("a message is no command: {error}")),
+        };
+        let tab = Arc::clone(self);
+        let id = numbered.id;
+        let command: Result<Command, _> = serde_json::from_value(numbered.command);
+        tasks.spawn(async move {
+            let work = {
+                let tab = Arc::clone(&tab);
+                move || match command {
+                    Ok(command) => tab.run(command),
+                    Err(error) => Err(Refusal::bad(format!("the command is not known: {error}"))),
+                }
+            };
+            let answer = match tokio::task::spawn_blocking(work).await {
+                Ok(Ok(answer)) => json!({ "id": id, "ok": answer }),
+                Ok(Err(refusal)) => json!({ "id": id, "error": refusal.message }),
+                Err(_) => json!({ "id": id, "error": "the command broke off; this is a bug" }),
+            };
+            tab.say(answer).await;
+        });
+        None
+    }
+
+    fn run(&self, command: Command) -> Result<Value, Refusal> {
+        let server = &self.server;
+        match command {
+            Command::Open { rig, twin } => {
+                let loaded = server.library.open(&rig, &server.project.rig(&rig)?)?;
+                let twin = match twin {
+                    Some(name) => Some(understudy_jobs::twin::open_twin(&server.project.resolve(&name)?)?),
+                    None => None,
+                };
+                let stage = Stage::new(loaded, twin)?;
+                let facts = stage.twin_facts();
+                *lock(&self.stage) = Some(stage);
+                Ok(json!({ "twin": facts }))
+            }
+            Command::InvertOpen { rig, targets, clip } => {
+                let opened = server.project.rig(&rig)?;
+                let loaded = server.library.open(&rig, &opened)?;
+                let own = Arc::clone(&loaded.rig);
+                let notes = Notes::default();
+                let session = match clip {
+                    Some(clip) => Session::of_clip(&rig, own, &server.clip(&loaded, &clip)?, &notes)?,
+                    None => {
+                        let files = targets.iter().map(|name| server.project.resolve(name));
+                        Session::open(&rig, own, &files.collect::<Result<Vec<_>, _>>()?, &notes)?
+                    }
+                };
+                let take = Take::new(session);
+                let mut facts = take.facts();
+                facts["notes"] = json!(notes.taken());
+                self.close_take();
+                *lock(&self.take) = Some(Arc::new(take));
+                Ok(facts)
+            }
+            Command::InvertFrame { frame, alpha } => self.take()?.solve_frame(frame, alpha),
+            Command::InvertTake { alpha, smooth } => {
+                Ok(self.take()?.solve_take(alpha, smooth)?.unwrap_or(Value::Null))
+            }
+            Command::InvertClose {} => {
+                self.close_take();
+                Ok(Value::Null)
+            }
+        }
+    }
+
+    fn take(&self) -> Result<Arc<Take>, Refusal> {
+        lock(&self.take).clone().ok_or_else(|| Refusal::bad("no take is open"))
+    }
+
+    fn close_take(&self) {
+        if let Some(take) = lock(&self.take).take() {
+            take.stop();
+        }
+    }
+
+    fn ask_frame(self: &Arc<Self>, bytes: Vec<u8>, tasks: &mut tokio::task::JoinSet<()>) -> Option<String> {
+        let tab = Arc::clone(self);
+        tasks.spawn(async move {
+            let own = Arc::clone(&tab);
+            let work =
+                move || own.take().map_err(|refusal| refusal.message).and_then(|take| take.frame(&bytes));
+            let message = match tokio::task::spawn_blocking(work).await {
+                Ok(Ok(bytes)) => Message::Binary(bytes.into()),
+                Ok(Err(problem)) => text(&json!({ "problem": problem })),
+                Err(_) => text(&json!({ "problem": "the frame broke off; this is a bug" })),
+            };
+            let _ = tab.answers.send(message).await;
+        });
+        None
+    }
+}
