@@ -23,6 +23,7 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt as _;
 use understudy_jobs::clips;
 use understudy_jobs::convert::posed;
+use understudy_report::Ramp;
 
 /// Bytes of a body that is no upload.
 const SMALL: usize = 4 << 20;
@@ -74,6 +75,9 @@ async fn project(State(server): Shared) -> Result<Json<Value>, Refusal> {
         let mut value = json!(server.project.list());
         value["version"] = json!(env!("CARGO_PKG_VERSION"));
         value["runs"] = json!(server.runs.snapshots());
+        // The colours of errors are those of the reports.
+        let share = |step: u16| Ramp::default().colour_bytes(f32::from(step) / 63.0);
+        value["ramp"] = json!((0..64).map(share).collect::<Vec<_>>());
         Ok(Json(value))
     })
     .await

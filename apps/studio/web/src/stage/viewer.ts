@@ -1,0 +1,223 @@
+// The stage: one camera, one set of lamps that hang on its heading, and one or more views of actors, side by side or with
+// a wipe between two. Draws only when something changed.
+
+import * as THREE from "three";
+import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+import type { Actor } from "./actor";
+
+export type Layout = "single" | "beside" | "wipe";
+
+/** Named directions: yaw from the front to the character's left, and pitch, degrees. */
+export const VIEWS = {
+  front: [0, 4],
+  "three-quarter": [32, 6],
+  left: [90, 4],
+  back: [180, 4],
+  right: [-90, 4],
+  top: [0, 80],
+} as const;
+export type ViewName = keyof typeof VIEWS;
+
+interface Rectangle {
+  x: number;
+  width: number;
+}
+
+export class Viewer {
+  readonly canvas: HTMLCanvasElement;
+  /** Called after a frame is drawn. */
+  ondraw: () => void = () => {};
+  /** Called where the views may lie elsewhere now: rectangles in CSS pixels, from the left. */
+  onlayout: (views: Rectangle[]) => void = () => {};
+  readonly #renderer: THREE.WebGLRenderer;
+  readonly #scene = new THREE.Scene();
+  readonly #camera = new THREE.PerspectiveCamera(28, 1, 1, 5000);
+  readonly #orbit: OrbitControls;
+  readonly #lamps = new THREE.Group();
+  readonly #key: THREE.DirectionalLight;
+  readonly #floor: THREE.Mesh<THREE.CircleGeometry, THREE.ShadowMaterial>;
+  readonly #sphere = new THREE.Sphere(new THREE.Vector3(), 10);
+  readonly #home = new THREE.Box3();
+  #actors: Actor[] = [];
+  #layout: Layout = "single";
+  #wipe = 0.5;
+  #dirty = true;
+  #visible = true;
+  #wasMoved = false;
+
+  constructor(parent: HTMLElement, label: string) {
+    this.#renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+    this.canvas = this.#renderer.domElement;
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", label);
+    parent.prepend(this.canvas);
+    this.#renderer.toneMapping = THREE.NeutralToneMapping;
+    this.#renderer.toneMappingExposure = 1.05;
+    this.#renderer.shadowMap.enabled = true;
+    this.#renderer.shadowMap.type = THREE.PCFShadowMap;
+    this.#renderer.setClearColor(0, 0);
+    this.#renderer.autoClear = false;
+
+    this.#key = new THREE.DirectionalLight(0xfff0dd, 3.1);
+    this.#key.castShadow = true;
+    this.#key.shadow.mapSize.set(1024, 1024);
+    this.#key.shadow.radius = 5;
+    const fill = new THREE.DirectionalLight(0xbcd2ff, 0.55);
+    const rim = new THREE.DirectionalLight(0xdfeaff, 1.5);
+    this.#key.position.set(-0.55, 0.75, 0.75);
+    fill.position.set(0.85, 0.15, 0.55);
+    rim.position.set(0.6, 0.55, -0.8);
+    this.#lamps.add(this.#key, fill, rim, this.#key.target, fill.target, rim.target);
+    const sky = new THREE.HemisphereLight(0xeaf1ff, 0xb09a88, 1.35);
+    this.#floor = new THREE.Mesh(new THREE.CircleGeometry(1, 48).rotateX(-Math.PI / 2), new THREE.ShadowMaterial({ opacity: 0.22 }));
+    this.#floor.receiveShadow = true;
+    this.#scene.add(this.#lamps, sky, this.#floor);
+
+    this.#orbit = new OrbitControls(this.#camera, this.canvas);
+    this.#orbit.mouseButtons = { LEFT: THREE.MOUSE.ROTATE, MIDDLE: THREE.MOUSE.PAN, RIGHT: THREE.MOUSE.PAN };
+    this.#orbit.zoomToCursor = true;
+    this.#orbit.rotateSpeed = 0.9;
+    this.#orbit.addEventListener("change", () => this.redraw());
+    this.#orbit.addEventListener("start", () => { this.#wasMoved = true; });
+
+    new ResizeObserver(() => this.#resize()).observe(parent);
+    this.#resize();
+    const tick = () => {
+      if (this.#dirty && this.#visible) this.#draw();
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  }
+
+  /** Nothing is drawn while nobody looks. */
+  set visible(visible: boolean) {
+    this.#visible = visible;
+    this.redraw();
+  }
+
+  redraw(): void {
+    this.#dirty = true;
+  }
+
+  /** One actor per view, in order. */
+  show(actors: Actor[], layout: Layout): void {
+    const same = actors.length === this.#actors.length && actors.every((actor, place) => actor === this.#actors[place]);
+    if (same && layout === this.#layout) return;
+    this.#actors.forEach((actor) => actor.mesh.removeFromParent());
+    this.#actors = actors;
+    this.#layout = layout;
+    actors.forEach((actor) => this.#scene.add(actor.mesh));
+    this.#resize();
+  }
+
+  set wipe(share: number) {
+    this.#wipe = Math.min(Math.max(share, 0), 1);
+    this.onlayout(this.#rectangles());
+    this.redraw();
+  }
+
+  get wipe(): number {
+    return this.#wipe;
+  }
+
+  /** A new character: its bounds at rest are what `frame` shows. */
+  setHome(positions: Float32Array): void {
+    this.#home.setFromArray(positions as unknown as number[]);
+    this.#home.getBoundingSphere(this.#sphere);
+    const { radius } = this.#sphere;
+    this.#floor.position.set(this.#sphere.center.x, this.#home.min.y, this.#sphere.center.z);
+    this.#floor.scale.setScalar(radius * 4);
+    const camera = this.#key.shadow.camera;
+    camera.left = camera.bottom = -radius * 1.25;
+    camera.right = camera.top = radius * 1.25;
+    camera.near = radius * 0.5;
+    camera.far = radius * 6;
+    camera.updateProjectionMatrix();
+    this.#key.shadow.bias = -0.0006;
+    this.#key.shadow.normalBias = radius * 0.006;
+    this.#camera.near = radius * 0.02;
+    this.#camera.far = radius * 60;
+    this.#wasMoved = false;
+    this.look("three-quarter");
+  }
+
+  /** Looks from a named direction; the whole character is in sight. */
+  look(name: ViewName): void {
+    const [yaw, pitch] = VIEWS[name];
+    this.#place(THREE.MathUtils.degToRad(yaw), THREE.MathUtils.degToRad(pitch));
+  }
+
+  /** Brings the character back into sight from where one looks. */
+  frame(): void {
+    const offset = this.#camera.position.clone().sub(this.#orbit.target);
+    const spherical = new THREE.Spherical().setFromVector3(offset);
+    this.#place(spherical.theta, Math.PI / 2 - spherical.phi);
+  }
+
+  #place(yaw: number, pitch: number): void {
+    const size = this.#home.getSize(new THREE.Vector3());
+    const half = Math.tan(THREE.MathUtils.degToRad(this.#camera.fov / 2));
+    const width = Math.max(size.x, size.z) / 2;
+    const distance = Math.max((size.y / 2) / half, width / (half * this.#camera.aspect)) * 1.14 + width;
+    const direction = new THREE.Vector3().setFromSphericalCoords(1, Math.PI / 2 - pitch, yaw);
+    this.#orbit.target.copy(this.#home.getCenter(new THREE.Vector3()));
+    this.#camera.position.copy(this.#orbit.target).addScaledVector(direction, distance);
+    this.#camera.updateProjectionMatrix();
+    this.#orbit.update();
+    this.redraw();
+  }
+
+  #rectangles(): Rectangle[] {
+    const width = this.canvas.clientWidth;
+    const count = Math.max(this.#actors.length, 1);
+    if (this.#layout === "beside") {
+      return this.#actors.map((_, place) => ({ x: (place * width) / count, width: width / count }));
+    }
+    return this.#actors.map(() => ({ x: 0, width }));
+  }
+
+  #resize(): void {
+    const parent = this.canvas.parentElement;
+    if (!parent) return;
+    const width = Math.max(parent.clientWidth, 1), height = Math.max(parent.clientHeight, 1);
+    this.#renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    this.#renderer.setSize(width, height, false);
+    const views = this.#rectangles();
+    this.#camera.aspect = (views[0]?.width ?? width) / height;
+    this.#camera.updateProjectionMatrix();
+    if (!this.#wasMoved && !this.#home.isEmpty()) this.frame();
+    this.onlayout(views);
+    this.redraw();
+  }
+
+  #draw(): void {
+    this.#dirty = false;
+    const offset = this.#camera.position.clone().sub(this.#orbit.target);
+    this.#lamps.rotation.y = Math.atan2(offset.x, offset.z);
+    this.#lamps.position.copy(this.#sphere.center);
+    const reach = this.#sphere.radius * 3;
+    for (const lamp of this.#lamps.children) {
+      if (lamp instanceof THREE.DirectionalLight) lamp.position.setLength(reach);
+    }
+    const renderer = this.#renderer;
+    const height = this.canvas.clientHeight;
+    renderer.setScissorTest(false);
+    renderer.clear();
+    const views = this.#rectangles();
+    views.forEach((view, place) => {
+      this.#actors.forEach((actor, other) => { actor.mesh.visible = other === place; });
+      renderer.setViewport(view.x, 0, view.width, height);
+      let { x, width } = view;
+      if (this.#layout === "wipe" && views.length === 2) {
+        const split = view.width * this.#wipe;
+        [x, width] = place === 0 ? [0, split] : [split, view.width - split];
+      }
+      if (width < 1) return;
+      renderer.setScissor(x, 0, width, height);
+      renderer.setScissorTest(true);
+      renderer.render(this.#scene, this.#camera);
+    });
+    this.ondraw();
+  }
+}

@@ -1,0 +1,19 @@
+// The page is served below a token, so that every address in it is relative. The twin's package is read from its source;
+// its modules are what `cargo xtask web` built.
+import { defineConfig } from "vite";
+import { fileURLToPath } from "node:url";
+
+export default defineConfig({
+  base: "./",
+  resolve: {
+    alias: {
+      "understudy-twin": fileURLToPath(new URL("../../wasm/js/src/index.ts", import.meta.url)),
+    },
+  },
+  build: {
+    target: "es2022",
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1200,
+    modulePreload: { polyfill: false },
+  },
+});
