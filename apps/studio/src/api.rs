@@ -36,9 +36,8 @@ type Shared = State<Arc<Server>>;
 type Parameters = Query<HashMap<String, String>>;
 
 /// Everything below `/TOKEN`.
-pub(crate) fn routes(server: Arc<Server>) -> Router {
-    Router::new()
-        .route("/", get(index))
+pub(crate) fn routes(token: &str, server: Arc<Server>) -> Router {
+    let below = Router::new()
         .route("/{*file}", get(page_file))
         .route("/api/project", get(project))
         .route("/api/rig", get(rig))
@@ -50,7 +49,11 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/api/jobs/{id}/cancel", post(cancel_job))
         .route("/api/socket", get(open_socket))
         .route("/project/{*file}", get(project_file))
-        .layer(DefaultBodyLimit::max(SMALL))
+        .layer(DefaultBodyLimit::max(SMALL));
+    // What is nested below a name has no root with a slash of its own.
+    Router::new()
+        .route(&format!("/{token}/"), get(index))
+        .nest(&format!("/{token}"), below)
         .with_state(server)
 }
 

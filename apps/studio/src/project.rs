@@ -55,6 +55,9 @@ pub(crate) struct TwinEntry {
     pub bytes: u64,
     /// Seconds since 1970.
     pub modified: u64,
+    /// Its kind, and the topology hash of its mesh as rigs have it; empty where the file does not tell.
+    pub kind: String,
+    pub topology: String,
 }
 
 impl Project {
@@ -229,8 +232,29 @@ impl Project {
     fn twin_entry(&self, path: &Path) -> Option<TwinEntry> {
         let data = path.metadata().ok()?;
         let since = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(TwinEntry { path: self.name_of(path), bytes: data.len(), modified: since.as_secs() })
+        let (kind, topology) = twin_label(path).unwrap_or_default();
+        let (path, bytes, modified) = (self.name_of(path), data.len(), since.as_secs());
+        Some(TwinEntry { path, bytes, modified, kind, topology })
     }
+}
+
+/// What the first bytes of a twin's file say, for a list: its kind and topology. Whoever plays it reads and checks it all.
+fn twin_label(path: &Path) -> Option<(String, String)> {
+    use std::io::Read as _;
+    const LONGEST: u64 = 8 << 20;
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut length = [0u8; 8];
+    file.read_exact(&mut length).ok()?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(length).read_to_end(&mut text).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    let metadata = &value["__metadata__"];
+    let header: serde_json::Value = serde_json::from_str(metadata["header"].as_str()?).ok()?;
+    Some((metadata["method"].as_str()?.to_owned(), format!("{:016x}", header["topology_hash"].as_u64()?)))
 }
 
 fn outside(name: &str) -> Refusal {

@@ -41,6 +41,7 @@ pub(crate) fn pack(name: &str, rig: &dyn Rig, notes: &[String]) -> Vec<u8> {
         "vertices": mesh.vertex_count(),
         "triangles": triangles.len() / 3,
         "bones": rig.skeleton().map_or(0, |skeleton| skeleton.len()),
+        "boneNames": rig.skeleton().map_or_else(Vec::new, |s| s.bones().iter().map(|b| b.name.clone()).collect()),
         "skinning": rig.skeleton().is_some() && rig.skin_weights().is_some(),
         "shapes": rig.blendshapes().map_or(0, |shapes| shapes.shapes().len()),
         "controls": controls,

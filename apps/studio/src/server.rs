@@ -6,7 +6,6 @@ use crate::guard::{self, Guard};
 use crate::library::{Library, Loaded};
 use crate::project::Project;
 use crate::runs::Runs;
-use axum::Router;
 use axum::middleware;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -115,8 +114,7 @@ impl Studio {
         // The first visitor sees Mira: she is made while the browser starts.
         let early = Arc::clone(&server);
         std::thread::spawn(move || early.library.open("mira", "mira").map(|mira| mira.scene().len()));
-        let app = Router::new()
-            .nest(&format!("/{}", guard.token()), api::routes(Arc::clone(&server)))
+        let app = api::routes(guard.token(), Arc::clone(&server))
             .layer(middleware::from_fn_with_state(guard, guard::check));
         let own = Arc::clone(&server);
         let served = runtime.block_on(async move {

@@ -1,5 +1,5 @@
-// The page is served below a token, so that every address in it is relative. The twin's package is read from its source;
-// its modules are what `cargo xtask web` built.
+// The page is served below a token, so that every address in it is relative. The twin's package and its modules are what
+// `cargo xtask web` built before.
 import { defineConfig } from "vite";
 import { fileURLToPath } from "node:url";
 
@@ -7,7 +7,7 @@ export default defineConfig({
   base: "./",
   resolve: {
     alias: {
-      "understudy-twin": fileURLToPath(new URL("../../wasm/js/src/index.ts", import.meta.url)),
+      "understudy-twin": fileURLToPath(new URL("../../wasm/js/dist/index.js", import.meta.url)),
     },
   },
   build: {

@@ -87,8 +87,8 @@ export function toast(message: string, bad = false): void {
     holder = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
     document.body.append(holder);
   }
-  const close = () => item.remove();
-  const item = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, message), h("button", { class: "icon quiet", "aria-label": "Close message", onclick: close }, "✕"));
+  const close = (): void => item.remove();
+  const item: HTMLElement = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, message), h("button", { class: "icon quiet", "aria-label": "Close message", onclick: close }, "✕"));
   while (holder.childElementCount >= 3) holder.firstElementChild?.remove();
   holder.append(item);
   if (!bad) setTimeout(close, 6000);

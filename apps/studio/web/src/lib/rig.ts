@@ -23,6 +23,7 @@ interface RigHeader {
   readonly vertices: number;
   readonly triangles: number;
   readonly bones: number;
+  readonly boneNames: readonly string[];
   readonly skinning: boolean;
   readonly shapes: number;
   readonly controls: readonly Control[];

@@ -7,6 +7,9 @@ export interface TwinEntry {
   readonly path: string;
   readonly bytes: number;
   readonly modified: number;
+  readonly kind: string;
+  /** Of its mesh, as rigs have it. */
+  readonly topology: string;
 }
 
 export interface Project {

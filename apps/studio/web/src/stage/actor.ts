@@ -2,7 +2,7 @@
 
 import * as THREE from "three";
 import type { RigScene } from "../lib/rig";
-import { characterMaterial, clayOf, shineOf, type Look } from "./material";
+import { characterMaterial, clayOf, leastOpen, shineOf, type Look } from "./material";
 import { distancesMm, vertexNormals } from "./normals";
 
 export class Actor {
@@ -23,7 +23,9 @@ export class Actor {
     geometry.setAttribute("position", this.#position);
     geometry.setAttribute("normal", this.#normal);
     geometry.setAttribute("error", this.#error);
-    geometry.setAttribute("openness", new THREE.BufferAttribute(rig.openness, 1, true));
+    const least = rig.segments.map(leastOpen);
+    const openness = rig.openness.map((open, vertex) => Math.max(open, least[rig.segmentOf[vertex]!] ?? 0));
+    geometry.setAttribute("openness", new THREE.BufferAttribute(openness, 1, true));
     const shines = rig.segments.map(shineOf);
     const shine = Uint8Array.from(rig.segmentOf, (segment) => 255 * (shines[segment] ?? 0));
     geometry.setAttribute("shine", new THREE.BufferAttribute(shine, 1, true));

@@ -24,6 +24,11 @@ export function shineOf(segment: string): number {
   return SHINE.find(([pattern]) => pattern.test(segment))?.[1] ?? SKIN;
 }
 
+/** Eyes and teeth lie deep, but light finds them: how open they are at least, 0 to 255. */
+export function leastOpen(segment: string): number {
+  return /^eye(?!lid)|eyeball|sclera|cornea/i.test(segment) ? 205 : /tooth|teeth/i.test(segment) ? 150 : 0;
+}
+
 export function clayOf(segment: number): readonly [number, number, number] {
   return CLAY[segment % CLAY.length]!;
 }
@@ -48,7 +53,7 @@ export function rampTexture(colours: readonly (readonly [number, number, number]
 
 /** Needs the attributes `color`, `openness`, `shine` and `error`. */
 export function characterMaterial(look: Look): THREE.MeshStandardMaterial {
-  const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 1, metalness: 0, side: THREE.DoubleSide, shadowSide: THREE.BackSide });
+  const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 1, metalness: 0, side: THREE.DoubleSide });
   material.onBeforeCompile = (shader) => {
     Object.assign(shader.uniforms, { heat: look.heat, heatScale: look.scale, heatRamp: look.ramp });
     shader.vertexShader = shader.vertexShader

@@ -59,7 +59,7 @@ export class Viewer {
     this.#renderer.setClearColor(0, 0);
     this.#renderer.autoClear = false;
 
-    this.#key = new THREE.DirectionalLight(0xfff0dd, 3.1);
+    this.#key = new THREE.DirectionalLight(0xfff6ec, 2.5);
     this.#key.castShadow = true;
     this.#key.shadow.mapSize.set(1024, 1024);
     this.#key.shadow.radius = 5;
@@ -69,7 +69,7 @@ export class Viewer {
     fill.position.set(0.85, 0.15, 0.55);
     rim.position.set(0.6, 0.55, -0.8);
     this.#lamps.add(this.#key, fill, rim, this.#key.target, fill.target, rim.target);
-    const sky = new THREE.HemisphereLight(0xeaf1ff, 0xb09a88, 1.35);
+    const sky = new THREE.HemisphereLight(0xf2f5ff, 0xc4b4a6, 1.75);
     this.#floor = new THREE.Mesh(new THREE.CircleGeometry(1, 48).rotateX(-Math.PI / 2), new THREE.ShadowMaterial({ opacity: 0.22 }));
     this.#floor.receiveShadow = true;
     this.#scene.add(this.#lamps, sky, this.#floor);
@@ -134,8 +134,8 @@ export class Viewer {
     camera.near = radius * 0.5;
     camera.far = radius * 6;
     camera.updateProjectionMatrix();
-    this.#key.shadow.bias = -0.0006;
-    this.#key.shadow.normalBias = radius * 0.006;
+    this.#key.shadow.bias = -0.002;
+    this.#key.shadow.normalBias = radius * 0.012;
     this.#camera.near = radius * 0.02;
     this.#camera.far = radius * 60;
     this.#wasMoved = false;

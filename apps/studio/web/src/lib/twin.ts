@@ -1,0 +1,54 @@
+// A twin in the browser: the file from the server, played by WebAssembly. Its inputs are found among the rig's by name.
+
+import { Twin } from "understudy-twin";
+import type { RigScene } from "./rig";
+
+export class BrowserTwin {
+  /** Whether it wants the rig's bones beside the controls. */
+  readonly wantsBones: boolean;
+  /** How it is played: `SIMD128`, `SIMD128, relaxed`. */
+  readonly lanes: string;
+  readonly #twin: Twin;
+  readonly #controlsOf: number[];
+  readonly #controls: Float32Array;
+  readonly #bonesOf: number[];
+  readonly #bones: Float32Array;
+
+  private constructor(twin: Twin, rig: RigScene, boneNames: readonly string[]) {
+    this.#twin = twin;
+    this.lanes = twin.module.lanes;
+    const { bones, controls } = twin.header.inputs;
+    this.#controlsOf = controls.map((control) => rig.controls.findIndex((other) => other.name === control.name));
+    this.#bonesOf = bones.map((bone) => boneNames.indexOf(bone.name));
+    if (this.#controlsOf.includes(-1) || this.#bonesOf.includes(-1)) throw new Error("the twin wants what the rig does not have");
+    this.#controls = new Float32Array(controls.length);
+    this.#bones = new Float32Array(bones.length * 16);
+    this.wantsBones = bones.length > 0;
+  }
+
+  static async load(bytes: ArrayBuffer, rig: RigScene): Promise<BrowserTwin> {
+    return new BrowserTwin(await Twin.load(bytes), rig, rig.boneNames);
+  }
+
+  /** Moves `out` [3V]; gives the milliseconds. `bones`: twelve numbers per bone of the rig. */
+  pose(controls: Float32Array, bones: Float32Array | null, out: Float32Array): number {
+    this.#controlsOf.forEach((of, place) => { this.#controls[place] = controls[of]!; });
+    if (this.wantsBones) {
+      if (!bones) throw new Error("the twin wants bones");
+      this.#bonesOf.forEach((of, place) => {
+        const to = place * 16;
+        for (let column = 0; column < 4; column++) {
+          for (let row = 0; row < 3; row++) this.#bones[to + column * 4 + row] = bones[of * 12 + column * 3 + row]!;
+          this.#bones[to + column * 4 + 3] = column === 3 ? 1 : 0;
+        }
+      });
+    }
+    const start = performance.now();
+    this.#twin.pose(this.wantsBones ? { bones: this.#bones, controls: this.#controls } : { controls: this.#controls }, out);
+    return performance.now() - start;
+  }
+
+  free(): void {
+    this.#twin.free();
+  }
+}
