@@ -7,7 +7,7 @@ pub use crate::shell::{races, understudy};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, wasm, race, eval, ablations";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, wasm, race, eval, ablations, studio";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -20,6 +20,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"face", more)) => bench_face::run(more),
         Some((&"skin", more)) => skin(more),
         Some((&"wasm", more)) => crate::web::bench(more),
+        Some((&"studio", more)) => crate::studio::bench(more),
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask check | test | web | cross | miri | demo | bench`. Each runs the same way on a
+//! The project's own tasks: `cargo xtask check | test | web | pictures | cross | miri | demo | bench`. Each runs the same way on a
 //! developer's machine and in CI. Start at `main`; the checks live in files of their own.
 
 // A task runner talks to a terminal.
@@ -12,6 +12,7 @@ mod layers;
 mod markdown;
 mod memory;
 mod shell;
+mod studio;
 mod web;
 
 use anyhow::{Result, bail};
@@ -21,15 +22,17 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace, and of the package for browsers (installs Node.js where it is missing); `--all`:
+  test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
+          and Chromium where they are missing); `--all`:
           also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
-          apps/wasm/js/dist; installs what is missing
+          apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
+  pictures  makes docs/pictures/studio.png and the animation beside it, in headless Chromium
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|wasm|race|eval|ablations`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|wasm|race|eval|ablations|studio`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -47,6 +50,7 @@ fn main() -> Result<()> {
             if rest.is_empty() {
                 web::build()?;
                 web::test()?;
+                studio::test()?;
             }
             match all {
                 true => {
@@ -65,6 +69,7 @@ fn main() -> Result<()> {
             }
         }
         Some("web") => web::build(),
+        Some("pictures") => studio::pictures(),
         Some("cross") => cross::run_all(&rest),
         Some("miri") => memory::run(&rest),
         Some("demo") => {

@@ -1,5 +1,5 @@
 //! `cargo xtask web`: what runs in browsers. The run time as two WebAssembly modules (SIMD128, and relaxed SIMD for engines
-//! that have it), and the TypeScript package around them, in `apps/wasm/js/dist`. Installs what is missing: rustup's
+//! that have it), and the TypeScript package around them, in `apps/wasm/js/dist`, and the studio's page. Installs what is missing: rustup's
 //! target, Node.js, the package's own tools.
 
 use crate::shell::{
@@ -48,7 +48,7 @@ pub fn build() -> Result<()> {
             bail!("{name} takes {compressed} bytes compressed, more than {MOST_COMPRESSED}");
         }
     }
-    Ok(())
+    crate::studio::build_page()
 }
 
 /// The package's tests, on what [`build`] built, beside the run time as it plays natively.

@@ -20,6 +20,10 @@ pub(crate) const LARGEST: usize = 64 * 1024;
 /// Answers that wait for a slow page; then its commands wait.
 const WAITING: usize = 4;
 
+/// Commands of a tab that are worked on at one time, beside the tasks that it always has.
+const AT_ONCE: usize = 8;
+const OWN_TASKS: usize = 3;
+
 /// A command.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
@@ -111,6 +115,10 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
             tab.say(json!({ "problem": problem })).await;
         }
         while tasks.try_join_next().is_some() {}
+        // Who asks faster than is answered waits.
+        while tasks.len() > OWN_TASKS + AT_ONCE {
+            tasks.join_next().await;
+        }
     }
     // What is being solved for nobody stops; everything else is dropped with the tab.
     tab.close_take();

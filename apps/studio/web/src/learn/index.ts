@@ -55,6 +55,10 @@ class LearnTab implements Tab {
     this.#explain();
   }
 
+  show(): void {
+    // Nothing here depends on being seen.
+  }
+
   #explain(): void {
     this.#hint.textContent = KINDS.find(([value]) => value === this.#kind.value)?.[2] ?? "";
   }

@@ -1,0 +1,385 @@
+//! The server as others meet it: who is refused, what malformed messages do, that tabs do not disturb each other, and that
+//! it ends cleanly. Clients are written against sockets, so that they can misbehave.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::Message;
+use understudy_studio::{Studio, StudioOptions};
+
+/// A studio on a thread of its own; ends with the value.
+struct Running {
+    port: u16,
+    token: String,
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    project: tempfile::TempDir,
+}
+
+impl Running {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let project = folder.path().join("project");
+        std::fs::create_dir(&project).expect("writable");
+        std::fs::write(folder.path().join("secret.csv"), "secret").expect("writable");
+        let options = StudioOptions { port: Some(0), project, ..StudioOptions::default() };
+        let studio = Studio::open(&options).expect("a free port");
+        let address = studio.address();
+        let rest = address.strip_prefix("http://127.0.0.1:").expect("on loopback");
+        let (port, token) = rest.trim_end_matches('/').split_once('/').expect("a token");
+        let stop = Arc::new(AtomicBool::new(false));
+        let (port, token, own) = (port.parse().expect("a port"), token.to_owned(), Arc::clone(&stop));
+        let run = move || studio.run(move || own.load(Ordering::SeqCst)).expect("it serves");
+        let thread = Some(std::thread::spawn(run));
+        Self { port, token, stop, thread, project: folder }
+    }
+
+    /// A request as raw text; status and body.
+    fn raw(&self, request: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket");
+        // A server that has refused already may have closed its side.
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let status = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        (status, text)
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
+        let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            text += &format!("Host: 127.0.0.1:{}\r\n", self.port);
+        }
+        headers.iter().for_each(|(name, value)| text += &format!("{name}: {value}\r\n"));
+        text += "\r\n";
+        self.raw(&[text.as_bytes(), body].concat())
+    }
+
+    fn get(&self, below: &str) -> (u16, String) {
+        self.request("GET", &format!("/{}/{below}", self.token), &[], b"")
+    }
+
+    async fn socket(&self) -> Socket {
+        let address = format!("ws://127.0.0.1:{}/{}/api/socket", self.port, self.token);
+        tokio_tungstenite::connect_async(address).await.expect("a seat").0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server ends cleanly");
+        }
+    }
+}
+
+type Socket = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+/// Waits for the answer to a command.
+async fn command(socket: &mut Socket, id: u64, command: Value) -> Value {
+    let mut message = command;
+    message["id"] = json!(id);
+    socket.send(Message::text(message.to_string())).await.expect("it is open");
+    loop {
+        let message = socket.next().await.expect("it is open").expect("a message");
+        let Message::Text(text) = message else { continue };
+        let value: Value = serde_json::from_str(text.as_str()).expect("JSON");
+        if value["id"] == json!(id) {
+            return value;
+        }
+    }
+}
+
+fn pose(number: u32, views: u32, controls: &[f32]) -> Message {
+    let words = [1, number, views].into_iter().flat_map(u32::to_le_bytes);
+    let bytes: Vec<u8> = words.chain(controls.iter().flat_map(|value| value.to_le_bytes())).collect();
+    Message::binary(bytes)
+}
+
+async fn binary(socket: &mut Socket) -> Vec<u8> {
+    loop {
+        if let Message::Binary(bytes) = socket.next().await.expect("it is open").expect("a message") {
+            return bytes.to_vec();
+        }
+    }
+}
+
+fn word(bytes: &[u8], index: usize) -> u32 {
+    u32::from_le_bytes([bytes[index * 4], bytes[index * 4 + 1], bytes[index * 4 + 2], bytes[index * 4 + 3]])
+}
+
+fn controls_of(name: &str) -> Vec<f32> {
+    let rig = understudy_jobs::rigs::open(name, &understudy_jobs::Silent).expect("it is embedded").rig;
+    rig.specs().defaults().0
+}
+
+#[test]
+fn strangers_are_refused() {
+    let studio = Running::start();
+    let own = format!("/{}/api/project", studio.token);
+    assert_eq!(studio.get("api/project").0, 200);
+    let port = studio.port;
+    let same = format!("http://127.0.0.1:{port}");
+    assert_eq!(studio.request("GET", &own, &[("Origin", &same)], b"").0, 200);
+    // Another page, another name for this machine, no token, a wrong one, part of it.
+    for (headers, path) in [
+        (vec![("Origin", "http://evil.example")], own.as_str()),
+        (vec![("Origin", "null")], &own),
+        (vec![("Host", "evil.example")], &own),
+        (vec![("Host", "")], &own),
+        (vec![], "/"),
+        (vec![], "/api/project"),
+        (vec![], "/0123456789abcdef0123456789abcdef/api/project"),
+        (vec![], &format!("/{}/api/project", &studio.token[..16])),
+    ] {
+        let (status, text) = studio.request("GET", path, &headers, b"");
+        assert_eq!(status, 403, "{path} {headers:?}: {text}");
+        assert!(!text.contains(&studio.token), "the token is told to nobody");
+    }
+    // A foreign page must not open a WebSocket either: browsers let it try.
+    let upgrade = [
+        ("Origin", "http://evil.example"),
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    assert_eq!(studio.request("GET", &format!("/{}/api/socket", studio.token), &upgrade, b"").0, 403);
+}
+
+#[test]
+fn no_path_leads_out_of_the_project() {
+    let studio = Running::start();
+    let inside = studio.project.path().join("project");
+    std::fs::write(inside.join("page.html"), "<p>hello").expect("writable");
+    let (status, text) = studio.get("project/page.html");
+    assert!(status == 200 && text.contains("hello") && text.contains("sandbox"), "{text}");
+    let absolute = studio.project.path().join("secret.csv").display().to_string();
+    for path in [
+        "project/../secret.csv",
+        "project/..%2fsecret.csv",
+        "project/%2e%2e/secret.csv",
+        "project/%2fetc%2fpasswd",
+        "project//etc/passwd",
+        "../../../etc/passwd",
+        "assets/..%2f..%2f..%2fCargo.toml",
+        &format!("project/{}", absolute.replace('/', "%2f")),
+        &format!("api/twin?path={absolute}"),
+        "api/twin?path=../secret.csv",
+        &format!("api/rig?name={absolute}"),
+        "api/rig?name=cmd:cat%20/etc/passwd",
+        &format!("api/clip?rig=mira&name={absolute}"),
+        "api/clip?rig=mira&name=../secret.csv",
+    ] {
+        let (status, text) = studio.get(path);
+        assert!((400..500).contains(&status), "{path}: {status}");
+        assert!(!text.contains("secret\n") && !text.contains("root:"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn uploads_are_bounded_and_named_by_us() {
+    let studio = Running::start();
+    let upload = |name: &str, body: &[u8]| {
+        let path = format!("/{}/api/upload?name={name}", studio.token);
+        studio.request("POST", &path, &[], body)
+    };
+    let (status, text) = upload("..%2f..%2ftake.csv", b"Timecode,x\n");
+    assert_eq!(status, 200, "{text}");
+    assert!(text.contains("studio/uploads/take.csv"), "{text}");
+    assert_eq!(upload("run.sh", b"rm").0, 400);
+    assert_eq!(upload("empty.csv", b"").0, 400);
+    // A body that ends before its length, and one that claims more than a file may have.
+    let head = |length: u64| {
+        format!(
+            "POST /{}/api/upload?name=x.csv HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: {length}\r\n\r\nabc",
+            studio.token, studio.port
+        )
+    };
+    let mut stream = TcpStream::connect(("127.0.0.1", studio.port)).expect("it listens");
+    stream.write_all(head(1000).as_bytes()).expect("it reads");
+    drop(stream);
+    let path = format!("/{}/api/jobs", studio.token);
+    let large = vec![b' '; 5 << 20];
+    assert_eq!(studio.request("POST", &path, &[("Content-Type", "application/json")], &large).0, 413);
+    let end = Instant::now() + Duration::from_secs(5);
+    let uploads = studio.project.path().join("project/studio/uploads");
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(&uploads).expect("it was made").flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    while names() != ["take.csv"] && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(names(), ["take.csv"], "nothing stays of an upload that broke off");
+}
+
+#[test]
+fn a_hundred_thousand_malformed_messages_do_not_end_it() {
+    const MESSAGES: usize = 100_000;
+    let studio = Running::start();
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let opened = command(&mut socket, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await;
+        assert!(opened["ok"].is_object(), "{opened}");
+        let mut random = understudy_core::Random::stream(7, 0);
+        let (mut sink, mut stream) = socket.split();
+        // Whoever only talks must be able to: answers are read beside it.
+        let heard = tokio::spawn(async move {
+            let mut answers = 0usize;
+            while let Some(Ok(message)) = stream.next().await {
+                let Message::Text(text) = message else { continue };
+                let value: Value = serde_json::from_str(text.as_str()).expect("answers are JSON");
+                if value["id"] == json!(999_999_999) {
+                    break;
+                }
+                assert!(value["ok"].is_null(), "noise was taken for a command: {value}");
+                answers += 1;
+            }
+            answers
+        });
+        for index in 0..MESSAGES {
+            let length = random.below(60);
+            let noise: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+            let message = match index % 5 {
+                0 => Message::binary(noise),
+                // The right beginning, then noise: poses of any length, kind and view.
+                1 => Message::binary([&1u32.to_le_bytes()[..], &noise].concat()),
+                2 => Message::binary([&2u32.to_le_bytes()[..], &noise].concat()),
+                3 => Message::text(String::from_utf8_lossy(&noise).into_owned()),
+                _ => Message::text(json!({ "id": index, "do": "open", "rig": index, "x": noise }).to_string()),
+            };
+            sink.feed(message).await.expect("it still listens");
+        }
+        let last = json!({ "id": 999_999_999, "do": "open", "rig": "mira", "twin": null });
+        sink.send(Message::text(last.to_string())).await.expect("it still listens");
+        let answers = heard.await.expect("no answer was wrong");
+        // Poses are answered for the newest alone; everything else is answered one by one.
+        assert!(answers > MESSAGES / 2, "{answers}");
+    });
+    // A message beyond the limit ends its own tab, and nothing else.
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let _ = socket.send(Message::binary(vec![1u8; 4 << 20])).await;
+        while let Some(Ok(message)) = socket.next().await {
+            assert!(!matches!(message, Message::Binary(_)), "an oversized message was answered");
+        }
+        let mut other = studio.socket().await;
+        assert!(command(&mut other, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
+    });
+    // Bytes that are no HTTP, cut frames, and lines without an end.
+    for noise in [&b"\x00\x01\x02"[..], b"GET / HTTP/9.9\r\n\r\n", &[b'A'; 70_000], b"POST"] {
+        let _ = TcpStream::connect(("127.0.0.1", studio.port)).and_then(|mut stream| stream.write_all(noise));
+    }
+    assert_eq!(studio.get("api/project").0, 200);
+}
+
+#[test]
+fn tabs_do_not_disturb_each_other_and_free_what_they_held() {
+    let studio = Running::start();
+    let (mira, rook) = (controls_of("mira"), controls_of("rook"));
+    block_on(async {
+        let (mut first, mut second) = (studio.socket().await, studio.socket().await);
+        assert!(command(&mut first, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
+        assert!(command(&mut second, 1, json!({ "do": "open", "rig": "rook", "twin": null })).await["ok"].is_object());
+        for number in 0..20 {
+            first.send(pose(number, 1, &mira)).await.expect("open");
+            second.send(pose(100 + number, 1, &rook)).await.expect("open");
+            let (a, b) = (binary(&mut first).await, binary(&mut second).await);
+            assert_eq!((word(&a, 1), word(&b, 1)), (number, 100 + number));
+            assert_ne!(word(&a, 3), word(&b, 3), "each has its own character");
+        }
+        // One asks for a pose that makes no sense; the other does not notice.
+        first.send(pose(50, 1, &rook)).await.expect("open");
+        second.send(pose(150, 1, &rook)).await.expect("open");
+        assert_eq!(word(&binary(&mut second).await, 1), 150);
+        drop(first);
+        second.send(pose(151, 1, &rook)).await.expect("open");
+        assert_eq!(word(&binary(&mut second).await, 1), 151);
+    });
+    // Tabs that were killed leave their seats: many more than there are come one after another.
+    block_on(async {
+        for _ in 0..150 {
+            let mut socket = studio.socket().await;
+            socket.send(pose(0, 1, &mira)).await.expect("open");
+            drop(socket);
+        }
+        let mut seats = Vec::new();
+        for _ in 0..60 {
+            seats.push(studio.socket().await);
+        }
+    });
+}
+
+#[test]
+fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
+    let studio = Running::start();
+    let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("it is embedded").rig;
+    let shapes = rig.blendshapes().expect("a face");
+    let mut vertices = vec![understudy_core::Vec3::ZERO; shapes.neutral().len()];
+    let wanted: Vec<f32> = (0..shapes.shapes().len()).map(|shape| if shape % 17 == 3 { 0.6 } else { 0.0 }).collect();
+    shapes.evaluate(&wanted, &mut vertices);
+    let inside = studio.project.path().join("project");
+    let mesh = rig.mesh().with_positions(&vertices).expect("as many");
+    let scan = inside.join("scan.obj");
+    understudy_io::obj::write(&scan, &mesh).expect("writable");
+    let config = understudy_jobs::invert::InvertConfig {
+        rig: "mira".into(),
+        targets: vec![scan],
+        output: inside.join("weights.csv"),
+        ..Default::default()
+    };
+    let report = understudy_jobs::invert::invert(&config, &understudy_jobs::Silent).expect("it inverts");
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let open = json!({ "do": "invert_open", "rig": "mira", "targets": ["scan.obj"] });
+        let facts = command(&mut socket, 1, open).await;
+        assert_eq!(facts["ok"]["frames"], json!(1), "{facts}");
+        let take = command(&mut socket, 2, json!({ "do": "invert_take" })).await;
+        let rmse = take["ok"]["rmse_mm"].as_f64().expect("a number");
+        assert!((rmse - report.metrics.rmse_cm * 10.0).abs() < 1e-9, "{rmse}");
+        let written = std::fs::read_to_string(&report.file).expect("it was written");
+        let row: Vec<f64> = written.lines().nth(1).expect("a frame").split(',').filter_map(|w| w.parse().ok()).collect();
+        let weights = take["ok"]["weights"][0].as_array().expect("weights");
+        assert_eq!(row.len(), weights.len());
+        for (own, told) in weights.iter().zip(&row) {
+            assert!((own.as_f64().expect("a number") - told).abs() < 1e-6, "{own} {told}");
+        }
+        // A higher price: fewer weights.
+        let dear = command(&mut socket, 3, json!({ "do": "invert_take", "alpha": 0.3 })).await;
+        assert!(dear["ok"]["active"].as_f64() < take["ok"]["active"].as_f64());
+        assert!(command(&mut socket, 4, json!({ "do": "invert_frame", "frame": 9 })).await["error"].is_string());
+        assert!(command(&mut socket, 5, json!({ "do": "invert_close" })).await["error"].is_null());
+        assert!(command(&mut socket, 6, json!({ "do": "invert_take" })).await["error"].is_string());
+    });
+}
+
+#[test]
+fn it_ends_soon_with_tabs_open_and_jobs_running() {
+    let studio = Running::start();
+    let order = json!({ "job": "sample", "rig": "mira", "poses": 900_000 }).to_string();
+    let path = format!("/{}/api/jobs", studio.token);
+    let json = [("Content-Type", "application/json")];
+    assert_eq!(studio.request("POST", &path, &json, order.as_bytes()).0, 200);
+    let socket = block_on(async {
+        let mut socket = studio.socket().await;
+        assert!(command(&mut socket, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
+        socket
+    });
+    let start = Instant::now();
+    drop(studio);
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    drop(socket);
+}

@@ -1,0 +1,70 @@
+// What tests, pictures and the benchmark share: the program on a scratch project, Chromium without a screen.
+
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const CHROMIUM = process.env.UNDERSTUDY_CHROMIUM ?? "/usr/bin/chromium";
+/** WebGL by software, no talk with servers of the browser's maker. */
+const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+  "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** A scratch folder that ends with the process's work. */
+export async function scratch() {
+  const folder = await mkdtemp(join(tmpdir(), "understudy-studio-"));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Runs a command of the program to its end. */
+export function understudy(program, words, cwd) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, words, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    let out = "", problems = "";
+    child.stdout.on("data", (data) => { out += data; });
+    child.stderr.on("data", (data) => { problems += data; });
+    child.on("error", reject);
+    child.on("exit", (code) => (code === 0 ? resolve(out) : reject(new Error(`understudy ${words.join(" ")}: ${problems}`))));
+  });
+}
+
+/** The studio on a project; the address is the only line that it prints. */
+export async function startStudio(program, project) {
+  const child = spawn(program, ["studio", "--no-browser", "--port", "0", "--project", project], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => child.on("exit", (code, signal) => resolve(code ?? signal)));
+  const address = await new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.on("data", (data) => {
+      text += data;
+      if (text.includes("\n")) resolve(text.trim());
+    });
+    child.on("exit", () => reject(new Error("the studio ended before it printed its address")));
+  });
+  return { address, pid: child.pid, async stop() { child.kill("SIGINT"); return ended; } };
+}
+
+export const launch = () => chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+
+/** A page whose complaints are kept. */
+export async function newPage(browser, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, ...options });
+  const problems = [];
+  page.on("console", (message) => {
+    // Chromium speaks of its own software rasteriser.
+    if (["error", "warning"].includes(message.type()) && !/GPU stall|swiftshader|GL Driver/i.test(message.text())) problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  return { page, problems };
+}
+
+/** How many poses the stage has shown. */
+export const posed = (page) => page.evaluate(() => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0));
+
+/** Waits until the stage has shown so many more. */
+export async function waitForPoses(page, more = 2) {
+  const from = await posed(page);
+  await page.waitForFunction((want) => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0) >= want, from + more, { timeout: 60_000 });
+}
+
+export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];

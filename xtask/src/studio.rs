@@ -1,0 +1,54 @@
+//! The studio's page: building it, driving it in headless Chromium (tests, pictures, benchmark). The scripts are in
+//! `apps/studio/web/tests`; each is given the program and starts it itself.
+
+use crate::shell::{built, ensure_packages, exists, root, run};
+use crate::web;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+
+fn page() -> PathBuf {
+    root().join("apps/studio/web")
+}
+
+/// Checks the types and bundles the page into `apps/studio/web/dist`; the next build of the program embeds it.
+pub fn build_page() -> Result<()> {
+    web::install(&page())?;
+    run(Command::new("npm").args(["run", "--silent", "build"]).arg("--prefix").arg(page()))
+}
+
+/// The page where it was not built yet, and the browser where there is none.
+fn ensure() -> Result<()> {
+    if !exists("chromium") {
+        ensure_packages(&["chromium"])?;
+    }
+    if web::package().join("dist/index.js").is_file() && web::package().join("dist/understudy.wasm").is_file() {
+        build_page()
+    } else {
+        web::build()
+    }
+}
+
+/// Runs a script with the program's path before its own words.
+fn script(name: &str, release: bool, words: &[&str]) -> Result<()> {
+    ensure()?;
+    let profile: &[&str] = if release { &["--release"] } else { &[] };
+    let program = built(&[&["build", "--package", "understudy"], profile].concat())?;
+    let program = std::path::absolute(program).context("the program has no path")?;
+    run(Command::new("node").arg(page().join("tests").join(name)).arg(program).args(words))
+}
+
+/// Every tab in a real browser.
+pub fn test() -> Result<()> {
+    script("browser.mjs", false, &[])
+}
+
+/// Pictures for README and guide, into `docs/pictures`.
+pub fn pictures() -> Result<()> {
+    script("pictures.mjs", true, &["docs/pictures"])
+}
+
+/// Streaming, load, first sight and accessibility: figures of docs/guides/studio.md. A number: seconds of the load.
+pub fn bench(words: &[&str]) -> Result<()> {
+    script("bench.mjs", true, words)
+}
