@@ -31,7 +31,9 @@ export function understudy(program, words, cwd) {
 
 /** The studio on a project; the address is the only line that it prints. */
 export async function startStudio(program, project) {
-  const child = spawn(program, ["studio", "--no-browser", "--port", "0", "--project", project], { stdio: ["ignore", "pipe", "inherit"] });
+  // For people who work on the page: the folder that `npm run build` fills, without building the program again.
+  const page = process.env.UNDERSTUDY_PAGE ? ["--page", process.env.UNDERSTUDY_PAGE] : [];
+  const child = spawn(program, ["studio", "--no-browser", "--port", "0", "--project", project, ...page], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.on("exit", (code, signal) => resolve(code ?? signal)));
   const address = await new Promise((resolve, reject) => {
     let text = "";
