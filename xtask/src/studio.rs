@@ -22,7 +22,8 @@ fn ensure() -> Result<()> {
     if !exists("chromium") {
         ensure_packages(&["chromium"])?;
     }
-    if web::package().join("dist/index.js").is_file() && web::package().join("dist/understudy.wasm").is_file() {
+    if web::package().join("dist/index.js").is_file() && web::package().join("dist/understudy.wasm").is_file()
+    {
         build_page()
     } else {
         web::build()

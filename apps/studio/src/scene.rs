@@ -7,8 +7,9 @@ use understudy_core::ControlKind;
 use understudy_report::raster::vertex_openness;
 use understudy_rigs::{Rig, RigPose};
 
-/// Clip poses that the light is baked in, beside the rest pose: what only an open mouth shows must not be black.
-const POSES: usize = 3;
+/// Clips that the light is baked in, beside the rest pose: what only an open mouth shows must not be black. Each costs a
+/// good part of a second before a character is first seen.
+const POSES: usize = 1;
 
 /// Header and, in this order: positions `f32 [3V]`, triangles `u32 [3T]`, segments `u32 [V]`, sRGB colours `u8 [3V]`,
 /// openness `u8 [V]`, each filled up to four bytes.
@@ -65,7 +66,7 @@ pub(crate) fn pack(name: &str, rig: &dyn Rig, notes: &[String]) -> Vec<u8> {
     packet.finish()
 }
 
-/// The most open that every vertex is at rest and in a few poses of the clips.
+/// The most open that every vertex is at rest and in the middle of a clip.
 fn openness(rig: &dyn Rig) -> Vec<f32> {
     let mut open = vertex_openness(rig.mesh().positions(), rig.mesh().faces());
     let mut pose = RigPose::default();
@@ -83,7 +84,7 @@ fn raise(open: &mut [f32], other: &[f32]) {
     open.iter_mut().zip(other).for_each(|(open, other)| *open = open.max(*other));
 }
 
-/// Sixty-four looks leave grain: the mean with the neighbours along edges takes it away.
+/// So few looks leave grain: the mean with the neighbours along edges takes it away.
 fn smooth(rig: &dyn Rig, open: Vec<f32>) -> Vec<f32> {
     let mut sums: Vec<[f32; 2]> = open.iter().map(|open| [*open, 1.0]).collect();
     for face in rig.mesh().faces() {

@@ -52,7 +52,8 @@ impl Running {
     }
 
     fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
-        let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let mut text =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "Host") {
             text += &format!("Host: 127.0.0.1:{}\r\n", self.port);
         }
@@ -259,7 +260,9 @@ fn a_hundred_thousand_malformed_messages_do_not_end_it() {
                 1 => Message::binary([&1u32.to_le_bytes()[..], &noise].concat()),
                 2 => Message::binary([&2u32.to_le_bytes()[..], &noise].concat()),
                 3 => Message::text(String::from_utf8_lossy(&noise).into_owned()),
-                _ => Message::text(json!({ "id": index, "do": "open", "rig": index, "x": noise }).to_string()),
+                _ => {
+                    Message::text(json!({ "id": index, "do": "open", "rig": index, "x": noise }).to_string())
+                }
             };
             sink.feed(message).await.expect("it still listens");
         }
@@ -277,7 +280,10 @@ fn a_hundred_thousand_malformed_messages_do_not_end_it() {
             assert!(!matches!(message, Message::Binary(_)), "an oversized message was answered");
         }
         let mut other = studio.socket().await;
-        assert!(command(&mut other, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
+        assert!(
+            command(&mut other, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"]
+                .is_object()
+        );
     });
     // Bytes that are no HTTP, cut frames, and lines without an end.
     for noise in [&b"\x00\x01\x02"[..], b"GET / HTTP/9.9\r\n\r\n", &[b'A'; 70_000], b"POST"] {
@@ -292,8 +298,14 @@ fn tabs_do_not_disturb_each_other_and_free_what_they_held() {
     let (mira, rook) = (controls_of("mira"), controls_of("rook"));
     block_on(async {
         let (mut first, mut second) = (studio.socket().await, studio.socket().await);
-        assert!(command(&mut first, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
-        assert!(command(&mut second, 1, json!({ "do": "open", "rig": "rook", "twin": null })).await["ok"].is_object());
+        assert!(
+            command(&mut first, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"]
+                .is_object()
+        );
+        assert!(
+            command(&mut second, 1, json!({ "do": "open", "rig": "rook", "twin": null })).await["ok"]
+                .is_object()
+        );
         for number in 0..20 {
             first.send(pose(number, 1, &mira)).await.expect("open");
             second.send(pose(100 + number, 1, &rook)).await.expect("open");
@@ -329,7 +341,8 @@ fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
     let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("it is embedded").rig;
     let shapes = rig.blendshapes().expect("a face");
     let mut vertices = vec![understudy_core::Vec3::ZERO; shapes.neutral().len()];
-    let wanted: Vec<f32> = (0..shapes.shapes().len()).map(|shape| if shape % 17 == 3 { 0.6 } else { 0.0 }).collect();
+    let wanted: Vec<f32> =
+        (0..shapes.shapes().len()).map(|shape| if shape % 17 == 3 { 0.6 } else { 0.0 }).collect();
     shapes.evaluate(&wanted, &mut vertices);
     let inside = studio.project.path().join("project");
     let mesh = rig.mesh().with_positions(&vertices).expect("as many");
@@ -351,7 +364,8 @@ fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
         let rmse = take["ok"]["rmse_mm"].as_f64().expect("a number");
         assert!((rmse - report.metrics.rmse_cm * 10.0).abs() < 1e-9, "{rmse}");
         let written = std::fs::read_to_string(&report.file).expect("it was written");
-        let row: Vec<f64> = written.lines().nth(1).expect("a frame").split(',').filter_map(|w| w.parse().ok()).collect();
+        let row: Vec<f64> =
+            written.lines().nth(1).expect("a frame").split(',').filter_map(|w| w.parse().ok()).collect();
         let weights = take["ok"]["weights"][0].as_array().expect("weights");
         assert_eq!(row.len(), weights.len());
         for (own, told) in weights.iter().zip(&row) {
@@ -360,7 +374,9 @@ fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
         // A higher price: fewer weights.
         let dear = command(&mut socket, 3, json!({ "do": "invert_take", "alpha": 0.3 })).await;
         assert!(dear["ok"]["active"].as_f64() < take["ok"]["active"].as_f64());
-        assert!(command(&mut socket, 4, json!({ "do": "invert_frame", "frame": 9 })).await["error"].is_string());
+        assert!(
+            command(&mut socket, 4, json!({ "do": "invert_frame", "frame": 9 })).await["error"].is_string()
+        );
         assert!(command(&mut socket, 5, json!({ "do": "invert_close" })).await["error"].is_null());
         assert!(command(&mut socket, 6, json!({ "do": "invert_take" })).await["error"].is_string());
     });
@@ -375,7 +391,10 @@ fn it_ends_soon_with_tabs_open_and_jobs_running() {
     assert_eq!(studio.request("POST", &path, &json, order.as_bytes()).0, 200);
     let socket = block_on(async {
         let mut socket = studio.socket().await;
-        assert!(command(&mut socket, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"].is_object());
+        assert!(
+            command(&mut socket, 1, json!({ "do": "open", "rig": "mira", "twin": null })).await["ok"]
+                .is_object()
+        );
         socket
     });
     let start = Instant::now();

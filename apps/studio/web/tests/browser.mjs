@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { launch, newPage, posed, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
+import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look } from "./pixels.mjs";
 
 const program = process.argv[2];
@@ -102,20 +102,18 @@ await step("space stops the clip, a slider moves vertices, reset brings them bac
   await page.keyboard.press("Space");
   await page.locator("#panel-pose select[aria-label=Clip]").selectOption("");
   await page.getByRole("button", { name: "Reset all" }).click();
-  await waitForPoses(page, 1);
-  await page.waitForTimeout(400);
+  await settled(page);
   const rest = await picture("pose");
   await page.getByLabel("Search controls").fill("jawOpen");
   const slider = page.locator(".slider:visible input").first();
   const before = await posed(page);
   await slider.fill(await slider.getAttribute("max"));
   await page.waitForFunction((from) => Number(document.querySelector("#panel-pose .stage").dataset.posed) > from, before);
-  await page.waitForTimeout(400);
+  await settled(page);
   const open = await picture("pose");
   assert.ok(difference(rest, open) > 0.15, `the jaw does not move: ${difference(rest, open)}`);
   await page.getByRole("button", { name: "Reset all" }).click();
-  await waitForPoses(page, 1);
-  await page.waitForTimeout(400);
+  await settled(page);
   assert.ok(difference(rest, await picture("pose")) < 0.1, "reset leaves something");
 });
 
@@ -131,18 +129,16 @@ await step("both sides move together where that is asked for", async () => {
 
 await step("the skinning beside the original; the heat map changes with the pose", async () => {
   await page.getByRole("radio", { name: "Side by side" }).click();
-  await waitForPoses(page, 1);
+  await settled(page);
   await page.getByRole("button", { name: "Error", exact: true }).first().click();
-  await waitForPoses(page, 1);
-  await page.waitForTimeout(400);
+  await settled(page);
   const smiling = await picture("pose");
   await page.getByRole("button", { name: "Reset all" }).click();
-  await waitForPoses(page, 1);
-  await page.waitForTimeout(400);
+  await settled(page);
   assert.ok(difference(smiling, await picture("pose")) > 0.1, "the heat map does not change");
   assert.ok(await page.locator("#panel-pose .legend").isVisible());
   await page.getByRole("radio", { name: "Overlay" }).click();
-  await waitForPoses(page, 1);
+  await settled(page);
   const before = await picture("pose");
   await page.locator("#panel-pose .wipe").focus();
   for (let press = 0; press < 12; press++) await page.keyboard.press("ArrowLeft");
@@ -160,10 +156,10 @@ await step("a clip's file plays", async () => {
   await page.getByRole("button", { name: "Pause" }).click();
   const scrub = page.getByLabel("Time in the clip");
   await scrub.fill("0.2");
-  await page.waitForTimeout(500);
+  await settled(page);
   const early = await picture("pose");
   await scrub.fill("1.6");
-  await page.waitForTimeout(500);
+  await settled(page);
   assert.ok(difference(early, await picture("pose")) > 0.1, "scrubbing does not move her");
   // The chosen file's own words are kept short; they are no complaint.
   for (const button of await page.locator(".toast button").all()) await button.click();
@@ -209,7 +205,7 @@ await step("the twin that came out plays in the browser beside the original", as
   await page.getByRole("button", { name: "Show on the Pose tab" }).first().click();
   await page.waitForFunction(() => !document.querySelector("#panel-pose .segmented button:nth-child(2)").disabled, null, { timeout: 30_000 });
   await page.getByRole("radio", { name: "Side by side" }).click();
-  await waitForPoses(page, 2);
+  await settled(page);
   const chip = page.locator("#panel-pose .chip", { hasText: "in the browser" });
   await chip.waitFor({ timeout: 10_000 });
   assert.match(await chip.textContent(), /Twin \(skin\) · \d+\.\d\d ms in the browser, SIMD128.*error \d+\.\d\d mm/);
@@ -217,7 +213,7 @@ await step("the twin that came out plays in the browser beside the original", as
   await page.waitForTimeout(600);
   await page.screenshot({ path: join(shots, "pose-beside.png") });
   await page.getByRole("radio", { name: "Twin", exact: true }).click();
-  await waitForPoses(page, 1);
+  await settled(page);
 });
 
 await step("cancelling a job", async () => {
@@ -279,13 +275,13 @@ await step("two tabs do not disturb each other", async () => {
   const other = await newPage(browser);
   await other.page.goto(studio.address);
   await waitForPoses(other.page, 2);
-  await other.page.getByLabel("Character").selectOption("rook");
+  await other.page.getByLabel("Character", { exact: true }).selectOption("rook");
   await other.page.locator("#panel-pose .side", { hasText: /Hip|Spine|Arm|Leg/i }).waitFor({ timeout: 40_000 });
   await page.getByRole("tab", { name: "Pose" }).click();
   await page.getByRole("button", { name: "Reset all" }).click();
   await page.getByRole("radio", { name: "Original" }).click();
-  await waitForPoses(page, 1);
-  assert.equal(await page.getByLabel("Character").inputValue(), "mira");
+  await settled(page);
+  assert.equal(await page.getByLabel("Character", { exact: true }).inputValue(), "mira");
   assert.ok((await picture("pose")).spread > 15);
   await other.page.waitForTimeout(700);
   await other.page.screenshot({ path: join(shots, "rook.png") });
@@ -303,7 +299,7 @@ await step("a file that cannot be read is said, and changes nothing", async () =
   // The browser names the answers that were errors; those are what is tested here.
   problems.splice(0, problems.length, ...problems.filter((text) => !/Failed to load resource.*(422|400)/.test(text)));
   await page.screenshot({ path: join(shots, "error.png") });
-  assert.equal(await page.getByLabel("Character").inputValue(), "mira");
+  assert.equal(await page.getByLabel("Character", { exact: true }).inputValue(), "mira");
   await said.locator("button").click();
 });
 

@@ -69,4 +69,12 @@ export async function waitForPoses(page, more = 2) {
   await page.waitForFunction((want) => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0) >= want, from + more, { timeout: 60_000 });
 }
 
+/** Waits until the stage shows what was asked for: nothing new came for a while. */
+export async function settled(page) {
+  for (let before = -1, now = await posed(page), quiet = 0; quiet < 3; before = now, now = await posed(page)) {
+    quiet = now === before ? quiet + 1 : 0;
+    await page.waitForTimeout(150);
+  }
+}
+
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];

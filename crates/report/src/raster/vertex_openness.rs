@@ -2,30 +2,30 @@
 //! afford to ask for every pixel, as [`super::openness`] does.
 
 use super::key_shadow::KeyShadow;
+use rayon::prelude::*;
 use understudy_core::normals::vertex_normals;
 use understudy_core::{Face, Vec3};
 
 /// Directions over the sphere that are looked along.
-const DIRECTIONS: usize = 64;
+const DIRECTIONS: usize = 40;
 
 /// For every vertex the share of the light of an even sky that reaches it, weighted by the cosine to its normal:
 /// `o_v = Σ_d seen(v, d) max(0, n_v·d) / Σ_d max(0, n_v·d)`, `[V]`, 0 to 1. 1 without faces.
 pub fn vertex_openness(positions: &[Vec3], faces: &[Face]) -> Vec<f32> {
     let triangles: Vec<[u32; 3]> = faces.iter().flat_map(Face::triangles).collect();
     let normals = vertex_normals(faces, positions);
-    let mut sums = vec![[0.0f32; 2]; positions.len()];
-    for direction in directions() {
-        let Some(shadow) = KeyShadow::cast(positions, &triangles, direction) else { continue };
-        for ((sum, position), normal) in sums.iter_mut().zip(positions).zip(&normals) {
-            let cosine = normal.dot(direction);
-            if cosine > 0.0 {
-                // A look from a little above the surface does not meet the surface itself.
-                let seen = shadow.visible(*position, std::iter::once([0.0, 0.0, 0.0]));
-                sum[0] += cosine * seen;
-                sum[1] += cosine;
-            }
-        }
-    }
+    let directions: Vec<Vec3> = directions().collect();
+    let shadows: Vec<KeyShadow> =
+        directions.par_iter().filter_map(|key| KeyShadow::cast(positions, &triangles, *key)).collect();
+    let one = |(position, normal): (&Vec3, &Vec3)| {
+        shadows.iter().fold([0.0f32; 2], |[seen, all], shadow| {
+            let cosine = normal.dot(shadow.key()).max(0.0);
+            let look = std::iter::once([0.0, 0.0, 0.0]);
+            let visible = if cosine > 0.0 { shadow.visible(*position, look) } else { 0.0 };
+            [seen + cosine * visible, all + cosine]
+        })
+    };
+    let sums: Vec<[f32; 2]> = positions.par_iter().zip(&normals).map(one).collect();
     sums.into_iter().map(|[seen, all]| if all > 0.0 { seen / all } else { 1.0 }).collect()
 }
 

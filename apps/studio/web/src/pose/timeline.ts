@@ -34,8 +34,10 @@ export class Timeline {
     this.#play.addEventListener("click", () => this.toggle());
     this.choice.addEventListener("change", () => this.onchoose(this.choice.value));
     this.#scrub.addEventListener("input", () => {
+      // Pausing draws the old time into the field.
+      const seconds = Number(this.#scrub.value);
       this.pause();
-      this.seek(Number(this.#scrub.value));
+      this.seek(seconds);
     });
     this.#draw();
   }
