@@ -208,7 +208,7 @@ await step("the twin that came out plays in the browser beside the original", as
   await settled(page);
   const chip = page.locator("#panel-pose .chip", { hasText: "in the browser" });
   await chip.waitFor({ timeout: 10_000 });
-  assert.match(await chip.textContent(), /Twin \(skin\) · \d+\.\d\d ms in the browser, SIMD128.*error \d+\.\d\d mm/);
+  assert.match(await chip.textContent(), /Twin \(skin\) · \d+\.\d\d ms in the browser · error \d+\.\d\d mm/);
   await page.getByRole("button", { name: "Error", exact: true }).first().click();
   await page.waitForTimeout(600);
   await page.screenshot({ path: join(shots, "pose-beside.png") });

@@ -292,7 +292,7 @@ class InvertTab implements Tab {
     });
     const chosen = spans.map((span, shape) => [span, shape] as const).sort((a, b) => b[0] - a[0]).slice(0, CURVES);
     const curves = chosen.map(([, shape]) => ({ name: names[shape]!, points: solved.weights.map((frame, index) => [index, Math.max(frame[shape]!, 0)] as const) }));
-    this.#curves.replaceChildren(h("h3", {}, "Over the take"), chart(curves, "Weights that move most, over the frames", "frames", this.#frame));
+    this.#curves.replaceChildren(h("h3", {}, "Over the take"), chart(curves, "Weights that move most, over the frames", 320, "", this.#frame));
   }
 
   #run(): void {

@@ -7,7 +7,7 @@ export interface Curve {
   readonly points: readonly (readonly [number, number])[];
 }
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [560, 190, 52, 22, 8];
+const [HEIGHT, LEFT, BOTTOM, TOP] = [190, 52, 22, 8];
 const SERIES = 5;
 
 /** Colour of a curve by its place. */
@@ -19,7 +19,8 @@ function short(value: number): string {
   return size >= 1000 || size < 0.001 ? value.toExponential(0) : size >= 100 ? value.toFixed(0) : size >= 1 ? value.toFixed(1) : value.toPrecision(2);
 }
 
-export function chart(curves: readonly Curve[], label: string, axis = "s", marker?: number): HTMLElement {
+/** `width` is about that of the place it goes to, so that its text is as large as the page's. */
+export function chart(curves: readonly Curve[], label: string, width: number, axis = "s", marker?: number): HTMLElement {
   const drawn = curves.filter(({ points }) => points.length > 0);
   const all = drawn.flatMap(({ points }) => points);
   if (all.length === 0) return h("p", { class: "soft" }, "No figures yet.");
@@ -29,18 +30,20 @@ export function chart(curves: readonly Curve[], label: string, axis = "s", marke
   const logarithmic = positive && high0 / low0 > 10;
   const put = logarithmic ? Math.log10 : (value: number) => value;
   const [low, high] = logarithmic ? [put(low0), put(high0)] : [Math.min(low0, 0), high0];
-  const last = Math.max(...all.map(([x]) => x), 1e-9);
-  const x = (value: number) => LEFT + (value / last) * (WIDTH - LEFT - 8);
+  const first = Math.min(...all.map(([x]) => x));
+  const last = Math.max(...all.map(([x]) => x), first + 1e-9);
+  const x = (value: number) => LEFT + ((value - first) / (last - first)) * (width - LEFT - 8);
   const y = (value: number) => TOP + (1 - (put(value) - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
-  const picture = s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
+  const picture = s("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
   for (let step = 0; step <= 4; step++) {
     const place = low + ((high - low) * step) / 4;
     const value = logarithmic ? 10 ** place : place;
     const at = y(value);
-    picture.append(s("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: at, y2: at }), s("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, short(value)));
+    picture.append(s("line", { class: "grid", x1: LEFT, x2: width - 8, y1: at, y2: at }), s("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, short(value)));
   }
   for (const share of [0, 0.5, 1]) {
-    picture.append(s("text", { x: x(last * share), y: HEIGHT - 6, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" }, `${short(last * share)} ${axis}`));
+    const at = first + (last - first) * share;
+    picture.append(s("text", { x: x(at), y: HEIGHT - 6, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" }, `${short(at)} ${axis}`));
   }
   drawn.forEach(({ points }, place) => {
     const path = points.map(([px, py], index) => `${index === 0 ? "M" : "L"}${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("");
@@ -52,5 +55,5 @@ export function chart(curves: readonly Curve[], label: string, axis = "s", marke
     const value = points[points.length - 1]![1];
     return h("li", {}, h("span", { style: `color: ${seriesColour(place)}`, "aria-hidden": "true" }, "● "), name, " ", h("span", { class: "number" }, short(value)));
   }));
-  return h("div", {}, picture, names);
+  return h("div", { style: `max-width: ${width * 1.25}px` }, picture, names);
 }

@@ -152,7 +152,7 @@ class LearnTab implements Tab {
     }
     if (run.error) card.append(h("p", { class: "bad" }, run.error));
     if (result) card.append(figures(result));
-    if (curves.length > 0) card.append(chart(curves, `Figures of ${run.title} over time`));
+    if (curves.length > 0) card.append(chart(curves, `Figures of ${run.title} over time`, 720));
     if (run.lines.length > 0) card.append(h("details", {}, h("summary", {}, `${run.lines.length} notes`), ...run.lines.map((line) => h("p", { class: "soft" }, line))));
     return card;
   }
@@ -160,7 +160,8 @@ class LearnTab implements Tab {
   /** Finished twins beside each other. */
   #table(runs: readonly Run[]): void {
     const done = runs.filter((run) => run.job === "learn" && run.result);
-    if (done.length < 2) return this.#compare.replaceChildren();
+    this.#compare.hidden = done.length < 2;
+    if (done.length < 2) return;
     const number = (value: unknown, digits: number) => (typeof value === "number" ? value.toFixed(digits) : "–");
     const rows = done.map(({ title, result, seconds }) => h("tr", {}, h("td", {}, title), h("td", {}, String(result!["kind"])),
       ...[number(result!["held_back_mm"], 3), number(result!["test_mm"], 3), number(result!["test_max_mm"], 2), number(result!["ms"], 2), number(result!["original_ms"], 2), number(Number(result!["bytes"]) / 1e6, 1), clock(seconds)].map((text) => h("td", { class: "number" }, text))));

@@ -6,8 +6,6 @@ import type { RigScene } from "./rig";
 export class BrowserTwin {
   /** Whether it wants the rig's bones beside the controls. */
   readonly wantsBones: boolean;
-  /** How it is played: `SIMD128`, `SIMD128, relaxed`. */
-  readonly lanes: string;
   readonly #twin: Twin;
   readonly #controlsOf: number[];
   readonly #controls: Float32Array;
@@ -16,7 +14,6 @@ export class BrowserTwin {
 
   private constructor(twin: Twin, rig: RigScene, boneNames: readonly string[]) {
     this.#twin = twin;
-    this.lanes = twin.module.lanes;
     const { bones, controls } = twin.header.inputs;
     this.#controlsOf = controls.map((control) => rig.controls.findIndex((other) => other.name === control.name));
     this.#bonesOf = bones.map((bone) => boneNames.indexOf(bone.name));

@@ -392,7 +392,7 @@ class PoseTab implements Tab {
       const times = [...this.#times[which]].sort((a, b) => a - b);
       const ms = times[times.length >> 1];
       const error = errors.get(which);
-      const where = which === "twin" ? (this.#browserTwin ? ` in the browser, ${this.#browserTwin.lanes}` : " on the server") : "";
+      const where = which === "twin" ? (this.#browserTwin ? " in the browser" : " on the server") : "";
       const kind = which === "twin" && this.#twinFacts ? ` (${this.#twinFacts.kind})` : "";
       chip.replaceChildren(h("b", {}, TITLES[which]), kind, ms === undefined ? "" : ` · ${ms.toFixed(2)} ms${where}`,
         error ? ` · error ${error.mean.toFixed(2)} mm, at most ${error.max.toFixed(1)} mm` : "");

@@ -76,8 +76,13 @@ export function characterMaterial(look: Look): THREE.MeshStandardMaterial {
         reflectedLight.directDiffuse *= 0.62 + 0.38 * open;
         reflectedLight.directSpecular *= open;`,
       )
-      // A legend is read by its colours: in heat mode light only hints at the shape.
-      .replace("#include <opaque_fragment>", "outgoingLight = mix(outgoingLight, heatColour * (0.55 + 0.45 * clamp(dot(outgoingLight, vec3(0.6)), 0.0, 1.0)), heat * 0.75);\n#include <opaque_fragment>");
+      // A legend is read by its colours: they come after tone mapping, and light only hints at the shape.
+      .replace(
+        "#include <dithering_fragment>",
+        `#include <dithering_fragment>
+        float lit = clamp(dot(outgoingLight, vec3(1.0)) / max(dot(diffuseColor.rgb, vec3(1.0)), 0.02), 0.0, 1.0);
+        gl_FragColor.rgb = mix(gl_FragColor.rgb, linearToOutputTexel(vec4(heatColour, 1.0)).rgb * (0.62 + 0.38 * lit) + 0.05 * lit, heat);`,
+      );
   };
   return material;
 }

@@ -202,6 +202,8 @@ export class Viewer {
     }
     const renderer = this.#renderer;
     const height = this.canvas.clientHeight;
+    // A shadow that ends at the neighbour's border is worse than none.
+    this.#floor.visible = this.#layout !== "beside";
     renderer.setScissorTest(false);
     renderer.clear();
     const views = this.#rectangles();
