@@ -5,21 +5,23 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let page = root.join("web/dist");
-    println!("cargo::rerun-if-changed={}", page.display());
+    // The folder above is always there: watching one that is not would build the crate anew every time.
+    println!("cargo::rerun-if-changed={}", root.join("page").display());
+    let page = root.join("page/dist");
+    // Files are copied first: the page may be built again while the compiler runs.
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let mut files = Vec::new();
     collect(&page, &mut files);
     files.sort();
     let mut table = String::from("&[\n");
-    for file in &files {
+    for (index, file) in files.iter().enumerate() {
         let name = file.strip_prefix(&page).expect("it was found there").to_string_lossy().replace('\\', "/");
         println!("cargo::rerun-if-changed={}", file.display());
         writeln!(table, "    ({name:?}, include_bytes!({:?})),", file.display().to_string())
             .expect("a string");
     }
     table.push(']');
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("page.rs");
-    std::fs::write(out, table).expect("cargo's own folder can be written");
+    std::fs::write(out.join("page.rs"), table).expect("cargo's own folder can be written");
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

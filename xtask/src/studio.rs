@@ -11,7 +11,7 @@ fn page() -> PathBuf {
     root().join("apps/studio/web")
 }
 
-/// Checks the types and bundles the page into `apps/studio/web/dist`; the next build of the program embeds it.
+/// Checks the types and bundles the page into `apps/studio/page/dist`; the next build of the program embeds it.
 pub fn build_page() -> Result<()> {
     web::install(&page())?;
     run(Command::new("npm").args(["run", "--silent", "build"]).arg("--prefix").arg(page()))

@@ -11,6 +11,8 @@ export default defineConfig({
     },
   },
   build: {
+    outDir: "../page/dist",
+    emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1200,

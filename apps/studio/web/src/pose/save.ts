@@ -68,6 +68,7 @@ export function saveMenu(source: Source): HTMLElement {
       all[(place + step + all.length) % all.length]?.focus();
     }
   });
-  menu.addEventListener("focusout", (event) => { if (!menu.contains(event.relatedTarget as Node | null)) setTimeout(() => open(false), 100); });
+  // A moment later it is known where the focus went.
+  menu.addEventListener("focusout", () => setTimeout(() => { if (!menu.contains(document.activeElement)) open(false); }, 100));
   return menu;
 }
