@@ -123,6 +123,7 @@ export class Viewer {
 
   /** A new character: its bounds at rest are what `frame` shows. */
   setHome(positions: Float32Array): void {
+    this.#resize();
     this.#home.setFromArray(positions as unknown as number[]);
     this.#home.getBoundingSphere(this.#sphere);
     const { radius } = this.#sphere;
@@ -159,7 +160,8 @@ export class Viewer {
     const size = this.#home.getSize(new THREE.Vector3());
     const half = Math.tan(THREE.MathUtils.degToRad(this.#camera.fov / 2));
     const width = Math.max(size.x, size.z) / 2;
-    const distance = Math.max((size.y / 2) / half, width / (half * this.#camera.aspect)) * 1.14 + width;
+    const aspect = this.#camera.aspect || 1;
+    const distance = Math.max((size.y / 2) / half, width / (half * aspect)) * 1.14 + width;
     const direction = new THREE.Vector3().setFromSphericalCoords(1, Math.PI / 2 - pitch, yaw);
     this.#orbit.target.copy(this.#home.getCenter(new THREE.Vector3()));
     this.#camera.position.copy(this.#orbit.target).addScaledVector(direction, distance);
@@ -179,8 +181,9 @@ export class Viewer {
 
   #resize(): void {
     const parent = this.canvas.parentElement;
-    if (!parent) return;
-    const width = Math.max(parent.clientWidth, 1), height = Math.max(parent.clientHeight, 1);
+    // A hidden tab has no size: what fits into nothing is infinitely far away.
+    if (!parent || parent.clientWidth === 0 || parent.clientHeight === 0) return;
+    const width = parent.clientWidth, height = parent.clientHeight;
     this.#renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.#renderer.setSize(width, height, false);
     const views = this.#rectangles();
