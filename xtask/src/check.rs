@@ -15,6 +15,7 @@ pub fn run() -> Result<()> {
         cargo(&[&["clippy", "--package", "understudy-runtime"], &features[..]].concat())?;
     }
     let mut problems = layers::problems()?;
+    problems.extend(layers::engine_problems()?);
     problems.extend(markdown::problems(&root())?);
     if !problems.is_empty() {
         bail!("{} problem(s):\n  {}", problems.len(), problems.join("\n  "));

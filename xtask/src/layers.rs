@@ -63,6 +63,11 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Crates that know neither a command-line parser nor a progress bar: those belong to the applications.
 const APPLICATION_ONLY: &[&str] = &["clap", "clap_complete", "indicatif", "anyhow"];
 
+/// What must not come into an engine with a twin, however indirectly: async runtimes, servers, tensor libraries, parsers of
+/// command lines.
+const NOT_IN_AN_ENGINE: &[&str] =
+    &["tokio", "async-std", "smol", "axum", "hyper", "burn", "candle-core", "tch", "ort", "faer", "gemm", "clap", "rayon"];
+
 /// Every broken arrow, as a line.
 pub fn problems() -> Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
@@ -74,6 +79,29 @@ pub fn problems() -> Result<Vec<String>> {
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     Ok(packages.iter().flat_map(package_problems).collect())
+}
+
+/// Crates that the run time pulls in and should not, as lines.
+pub fn engine_problems() -> Result<Vec<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--package", "understudy-runtime", "--edges", "normal", "--prefix", "none"])
+        .args(["--format", "{p}"])
+        .current_dir(root())
+        .output()
+        .context("cannot run cargo tree")?;
+    let tree = String::from_utf8_lossy(&output.stdout);
+    anyhow::ensure!(tree.starts_with("understudy-runtime"), "cargo tree names no run time");
+    Ok(unwanted(&tree).into_iter().map(|name| format!("'understudy-runtime' pulls in '{name}'")).collect())
+}
+
+/// Names of a tree's lines that an engine must not get.
+fn unwanted(tree: &str) -> Vec<&str> {
+    let mut names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| NOT_IN_AN_ENGINE.contains(name));
+    names
 }
 
 fn package_problems(package: &Value) -> Vec<String> {
@@ -108,6 +136,12 @@ fn package_problems(package: &Value) -> Vec<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_async_runtime_is_seen_however_deep_it_lies() {
+        let tree = "understudy-runtime v0.1.0 (/x)\nserde v1.0.0\ntokio v1.0.0\nmio v1.0.0\ntokio v1.0.0 (*)";
+        assert_eq!(unwanted(tree), ["tokio"]);
+    }
 
     #[test]
     fn a_wrong_arrow_is_named_and_a_test_dependency_is_not() {

@@ -191,7 +191,9 @@ export class Viewer {
     this.#camera.updateProjectionMatrix();
     if (!this.#wasMoved && !this.#home.isEmpty()) this.frame();
     this.onlayout(views);
-    this.redraw();
+    // A new size clears the canvas: it is drawn before anybody sees that.
+    if (this.#visible) this.#draw();
+    else this.redraw();
   }
 
   #draw(): void {
