@@ -65,8 +65,21 @@ const APPLICATION_ONLY: &[&str] = &["clap", "clap_complete", "indicatif", "anyho
 
 /// What must not come into an engine with a twin, however indirectly: async runtimes, servers, tensor libraries, parsers of
 /// command lines.
-const NOT_IN_AN_ENGINE: &[&str] =
-    &["tokio", "async-std", "smol", "axum", "hyper", "burn", "candle-core", "tch", "ort", "faer", "gemm", "clap", "rayon"];
+const NOT_IN_AN_ENGINE: &[&str] = &[
+    "tokio",
+    "async-std",
+    "smol",
+    "axum",
+    "hyper",
+    "burn",
+    "candle-core",
+    "tch",
+    "ort",
+    "faer",
+    "gemm",
+    "clap",
+    "rayon",
+];
 
 /// Every broken arrow, as a line.
 pub fn problems() -> Result<Vec<String>> {
