@@ -14,13 +14,16 @@ export class BrowserTwin {
 
   private constructor(twin: Twin, rig: RigScene, boneNames: readonly string[]) {
     this.#twin = twin;
-    const { bones, controls } = twin.header.inputs;
+    // A twin whose file tells how controls move its bones needs nothing of the rig; another is given the rig's bones, and
+    // what matters beside them.
+    this.wantsBones = !twin.posedByControls;
+    const controls = this.wantsBones ? twin.header.inputs.controls : twin.controls;
+    const bones = this.wantsBones ? twin.header.inputs.bones : [];
     this.#controlsOf = controls.map((control) => rig.controls.findIndex((other) => other.name === control.name));
     this.#bonesOf = bones.map((bone) => boneNames.indexOf(bone.name));
     if (this.#controlsOf.includes(-1) || this.#bonesOf.includes(-1)) throw new Error("the twin wants what the rig does not have");
     this.#controls = new Float32Array(controls.length);
     this.#bones = new Float32Array(bones.length * 16);
-    this.wantsBones = bones.length > 0;
   }
 
   static async load(bytes: ArrayBuffer, rig: RigScene): Promise<BrowserTwin> {
