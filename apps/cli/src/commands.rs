@@ -248,6 +248,8 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
             }
         }
         lines.push(format!("done in {:.0} s; open {}", report.seconds, report.report.display()));
+        let folder = report.report.parent().map_or_else(|| ".".into(), |folder| folder.display().to_string());
+        lines.push(format!("pose the twins yourself: understudy studio --project {folder}"));
         lines.join("\n")
     })
 }

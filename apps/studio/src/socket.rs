@@ -1,5 +1,5 @@
-//! One tab's WebSocket: commands as JSON with a number that comes back with the answer, poses as binary messages of which
-//! only the newest is evaluated, events of jobs. What a tab opened lives here and ends with it.
+//! One client's WebSocket: commands as JSON with a number that comes back with the answer, poses as binary messages of which
+//! only the newest is evaluated, events of jobs. What a client opened lives here and ends with it.
 
 use crate::error::Refusal;
 use crate::invert::{FRAME, Take};
@@ -20,7 +20,7 @@ pub(crate) const LARGEST: usize = 64 * 1024;
 /// Answers that wait for a slow page; then its commands wait.
 const WAITING: usize = 4;
 
-/// Commands of a tab that are worked on at one time, beside the tasks that it always has.
+/// Commands of a client that are worked on at one time, beside the tasks that it always has.
 const AT_ONCE: usize = 8;
 const OWN_TASKS: usize = 3;
 
@@ -56,29 +56,29 @@ struct Numbered {
     command: Value,
 }
 
-/// What a tab has open.
-struct Tab {
+/// What a client has open.
+struct Client {
     server: Arc<Server>,
     stage: Mutex<Option<Stage>>,
     take: Mutex<Option<Arc<Take>>>,
     answers: mpsc::Sender<Message>,
 }
 
-/// Serves a tab until it goes away or the server stops.
+/// Serves a client until it goes away or the server stops.
 pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
     let (mut sink, mut stream) = socket.split();
     let (answers, mut outgoing) = mpsc::channel::<Message>(WAITING);
     let (poses, newest) = watch::channel(None);
     let mut closing = server.closing();
-    let tab = Arc::new(Tab {
+    let client = Arc::new(Client {
         server: Arc::clone(&server),
         stage: Mutex::default(),
         take: Mutex::default(),
         answers,
     });
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(evaluate_newest(Arc::clone(&tab), newest));
-    tasks.spawn(tell_of_runs(Arc::clone(&tab), server.runs.listen()));
+    tasks.spawn(evaluate_newest(Arc::clone(&client), newest));
+    tasks.spawn(tell_of_runs(Arc::clone(&client), server.runs.listen()));
     tasks.spawn(async move {
         while let Some(message) = outgoing.recv().await {
             let last = matches!(message, Message::Close(_));
@@ -94,15 +94,15 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
         };
         let Some(message) = message else {
             let frame = CloseFrame { code: 1001, reason: "the studio was stopped".into() };
-            let _ = tab.answers.try_send(Message::Close(Some(frame)));
+            let _ = client.answers.try_send(Message::Close(Some(frame)));
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             break;
         };
         let Some(Ok(message)) = message else { break };
         let problem = match message {
-            Message::Text(text) => tab.command(text.as_str(), &mut tasks),
+            Message::Text(text) => client.command(text.as_str(), &mut tasks),
             Message::Binary(bytes) => match bytes.get(..4) {
-                Some(kind) if kind == FRAME.to_le_bytes() => tab.ask_frame(bytes.to_vec(), &mut tasks),
+                Some(kind) if kind == FRAME.to_le_bytes() => client.ask_frame(bytes.to_vec(), &mut tasks),
                 Some(kind) if kind == POSE.to_le_bytes() => {
                     read_pose(&bytes).map(|pose| poses.send_replace(Some(pose))).err()
                 }
@@ -112,7 +112,7 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
             Message::Ping(_) | Message::Pong(_) => None,
         };
         if let Some(problem) = problem {
-            tab.say(json!({ "problem": problem })).await;
+            client.say(json!({ "problem": problem })).await;
         }
         while tasks.try_join_next().is_some() {}
         // Who asks faster than is answered waits.
@@ -120,8 +120,8 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
             tasks.join_next().await;
         }
     }
-    // What is being solved for nobody stops; everything else is dropped with the tab.
-    tab.close_take();
+    // What is being solved for nobody stops; everything else is dropped with the client.
+    client.close_take();
     tasks.shutdown().await;
 }
 
@@ -131,10 +131,10 @@ async fn closed(closing: &mut watch::Receiver<bool>) {
 }
 
 /// Evaluates the newest pose; those that came while another was evaluated are never looked at.
-async fn evaluate_newest(tab: Arc<Tab>, mut newest: watch::Receiver<Option<PoseRequest>>) {
+async fn evaluate_newest(client: Arc<Client>, mut newest: watch::Receiver<Option<PoseRequest>>) {
     while newest.changed().await.is_ok() {
         let Some(request) = newest.borrow_and_update().clone() else { continue };
-        let own = Arc::clone(&tab);
+        let own = Arc::clone(&client);
         let number = request.number;
         let work = move || match &mut *lock(&own.stage) {
             Some(stage) => stage.answer(request),
@@ -147,23 +147,23 @@ async fn evaluate_newest(tab: Arc<Tab>, mut newest: watch::Receiver<Option<PoseR
                 &json!({ "problem": "the pose could not be evaluated; this is a bug", "number": number }),
             ),
         };
-        if tab.answers.send(message).await.is_err() {
+        if client.answers.send(message).await.is_err() {
             break;
         }
     }
 }
 
 /// Tells of every run that changes; of all of them where a slow page missed some.
-async fn tell_of_runs(tab: Arc<Tab>, mut changes: broadcast::Receiver<u64>) {
+async fn tell_of_runs(client: Arc<Client>, mut changes: broadcast::Receiver<u64>) {
     loop {
         let message = match changes.recv().await {
-            Ok(id) => json!({ "event": "run", "run": tab.server.runs.snapshot(id) }),
+            Ok(id) => json!({ "event": "run", "run": client.server.runs.snapshot(id) }),
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                json!({ "event": "runs", "runs": tab.server.runs.snapshots() })
+                json!({ "event": "runs", "runs": client.server.runs.snapshots() })
             }
             Err(broadcast::error::RecvError::Closed) => break,
         };
-        if tab.answers.send(text(&message)).await.is_err() {
+        if client.answers.send(text(&message)).await.is_err() {
             break;
         }
     }
@@ -173,7 +173,7 @@ fn text(value: &Value) -> Message {
     Message::Text(value.to_string().into())
 }
 
-impl Tab {
+impl Client {
     async fn say(&self, value: Value) {
         let _ = self.answers.send(text(&value)).await;
     }
@@ -184,14 +184,14 @@ impl Tab {
             Ok(numbered) => numbered,
             Err(error) => return Some(format!("a message is no command: {error}")),
         };
-        let tab = Arc::clone(self);
+        let client = Arc::clone(self);
         let id = numbered.id;
         let command: Result<Command, _> = serde_json::from_value(numbered.command);
         tasks.spawn(async move {
             let work = {
-                let tab = Arc::clone(&tab);
+                let client = Arc::clone(&client);
                 move || match command {
-                    Ok(command) => tab.run(command),
+                    Ok(command) => client.run(command),
                     Err(error) => Err(Refusal::bad(format!("the command is not known: {error}"))),
                 }
             };
@@ -200,7 +200,7 @@ impl Tab {
                 Ok(Err(refusal)) => json!({ "id": id, "error": refusal.message }),
                 Err(_) => json!({ "id": id, "error": "the command broke off; this is a bug" }),
             };
-            tab.say(answer).await;
+            client.say(answer).await;
         });
         None
     }
@@ -260,9 +260,9 @@ impl Tab {
     }
 
     fn ask_frame(self: &Arc<Self>, bytes: Vec<u8>, tasks: &mut tokio::task::JoinSet<()>) -> Option<String> {
-        let tab = Arc::clone(self);
+        let client = Arc::clone(self);
         tasks.spawn(async move {
-            let own = Arc::clone(&tab);
+            let own = Arc::clone(&client);
             let work =
                 move || own.take().map_err(|refusal| refusal.message).and_then(|take| take.frame(&bytes));
             let message = match tokio::task::spawn_blocking(work).await {
@@ -270,7 +270,7 @@ impl Tab {
                 Ok(Err(problem)) => text(&json!({ "problem": problem })),
                 Err(_) => text(&json!({ "problem": "the frame broke off; this is a bug" })),
             };
-            let _ = tab.answers.send(message).await;
+            let _ = client.answers.send(message).await;
         });
         None
     }

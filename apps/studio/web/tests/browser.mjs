@@ -258,6 +258,8 @@ await step("invert gives the command's numbers, and α moves them", async () => 
   await page.locator("#alpha").fill("-0.5");
   await page.waitForFunction((old) => Number(document.querySelectorAll("#panel-invert .figures b")[2].textContent) < old, before, { timeout: 20_000 });
   await page.locator("#alpha").fill("-5");
+  await page.getByRole("button", { name: "Keep in the project" }).click();
+  await page.locator("#panel-learn article[aria-label='weights of mira'][data-state=done]").waitFor({ state: "attached", timeout: 40_000 });
 });
 
 await step("a clip of the rig inverts, plays and exports", async () => {

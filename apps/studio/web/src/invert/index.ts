@@ -47,6 +47,7 @@ class InvertTab implements Tab {
   readonly #smooth = h("input", { type: "number", id: "smooth", min: 0, step: "any", value: 0 });
   readonly #heat = h("button", { type: "button", "aria-pressed": "true", title: "Colours by the distance from the target (H)" }, "Error");
   readonly #export = h("button", { type: "button", disabled: true }, "Export CSV");
+  readonly #keep = h("button", { type: "button", disabled: true, title: "Solves the files again as a job, which writes their weights into the project" }, "Keep in the project");
   readonly #scrub = h("input", { type: "range", min: 0, max: 0, step: 1, value: 0, disabled: true, "aria-label": "Frame" });
   readonly #frameText = h("span", { class: "number" }, "–");
   readonly #play = h("button", { type: "button", class: "icon primary", "aria-label": "Play", disabled: true }, "▶");
@@ -58,6 +59,8 @@ class InvertTab implements Tab {
   #rig: RigScene | null = null;
   #actors: [Actor, Actor] | null = null;
   #facts: Facts | null = null;
+  /** Files of the project that the take was read from; none for a clip. */
+  #targets: readonly string[] = [];
   #solved: Solved | null = null;
   #weights: readonly number[] = [];
   #heatOn = true;
@@ -73,7 +76,7 @@ class InvertTab implements Tab {
     this.#context = context;
     const files = fileButton("Open scans…", ".obj,.npz,.glb,.gltf", (taken) => void this.#take(taken), true);
     const tools = h("div", { class: "tools", role: "toolbar", "aria-label": "What is inverted" },
-      this.#rigChoice, files, this.#clipChoice, this.#heat, h("span", { class: "spread" }), this.#export);
+      this.#rigChoice, files, this.#clipChoice, this.#heat, h("span", { class: "spread" }), this.#keep, this.#export);
     const side = h("aside", { class: "side", "aria-label": "Weights" },
       h("header", {},
         h("h2", {}, "Weights"),
@@ -105,6 +108,9 @@ class InvertTab implements Tab {
     this.#play.addEventListener("click", () => (this.#playing ? this.#pause() : this.#run()));
     this.#heat.addEventListener("click", () => this.#setHeat(!this.#heatOn));
     this.#export.addEventListener("click", () => this.#save());
+    this.#keep.addEventListener("click", () => void context.server.start({
+      job: "invert", rig: this.#rig!.name, targets: this.#targets, alpha: this.#alphaValue, smooth: this.#smoothing,
+    }).then(() => toast("The weights are written into the project: see the Learn tab.")).catch(complain));
     this.#showAlpha();
     this.#empty();
     void this.#openRig("mira").catch(complain);
@@ -150,7 +156,7 @@ class InvertTab implements Tab {
     if (turn !== this.#turn) return;
     this.#rig = rig;
     this.#facts = this.#solved = null;
-    this.#export.disabled = this.#scrub.disabled = this.#play.disabled = true;
+    this.#export.disabled = this.#keep.disabled = this.#scrub.disabled = this.#play.disabled = true;
     fill(this.#clipChoice, [["", "A clip of the rig…"], ...rig.clips.map((clip) => [clip.name, clip.name] as const)], "");
     this.#actors?.forEach((actor) => actor.dispose());
     this.#actors = [new Actor(rig, this.#ramp, this.#legend.scale), new Actor(rig, this.#ramp, this.#legend.scale)];
@@ -183,6 +189,8 @@ class InvertTab implements Tab {
     try {
       const facts = await this.#context.server.command<Facts>("invert_open", { rig: this.#rig.name, ...what });
       facts.notes.forEach((note) => toast(note));
+      this.#targets = "targets" in what ? what.targets : [];
+      this.#keep.disabled = this.#targets.length === 0;
       this.#facts = facts;
       this.#solved = null;
       this.#legend.restart();
@@ -204,6 +212,10 @@ class InvertTab implements Tab {
 
   get #alphaValue(): number {
     return 10 ** Number(this.#alpha.value);
+  }
+
+  get #smoothing(): number {
+    return Math.max(Number(this.#smooth.value) || 0, 0);
   }
 
   get #frame(): number {
@@ -228,7 +240,7 @@ class InvertTab implements Tab {
   }
 
   async #solveAll(): Promise<void> {
-    const solved = await this.#context.server.command<Solved | null>("invert_take", { alpha: this.#alphaValue, smooth: Math.max(Number(this.#smooth.value) || 0, 0) });
+    const solved = await this.#context.server.command<Solved | null>("invert_take", { alpha: this.#alphaValue, smooth: this.#smoothing });
     if (!solved || !this.#facts) return;
     this.#solved = solved;
     this.#export.disabled = false;

@@ -23,6 +23,10 @@ class LearnTab implements Tab {
   readonly #poses = h("input", { type: "number", id: "learn-poses", min: 1, max: 1000000, value: 4000 });
   readonly #minutes = h("input", { type: "number", id: "learn-minutes", min: 0.05, step: "any", value: 10 });
   readonly #start = h("button", { type: "button", class: "primary" }, "Start learning");
+  readonly #sample = h("button", { type: "button" }, "Only sample poses");
+  readonly #twin = h("select", { id: "weigh-twin" });
+  readonly #clip = h("input", { type: "text", id: "weigh-clip", value: "test", placeholder: "A clip of the rig" });
+  readonly #weigh = h("button", { type: "button" }, "Weigh it");
   readonly #hint = h("p", { class: "soft" });
   readonly #runs = h("div", { class: "stack" });
   readonly #compare = h("div", {});
@@ -40,15 +44,25 @@ class LearnTab implements Tab {
       field("Rig", this.#rig), drop,
       field("Kind", this.#kind), this.#hint,
       field("Poses", this.#data), field("New poses to sample", this.#poses), field("Minutes of training, about", this.#minutes),
-      this.#start);
+      this.#start, this.#sample);
+    const weighing = h("section", { class: "card stack", "aria-label": "Weigh a twin" },
+      h("h2", {}, "Weigh a twin"), h("p", { class: "soft" }, "Against the rig that is chosen above, on a clip: errors, times and a report."),
+      field("Twin", this.#twin), field("Clip", this.#clip), this.#weigh);
     acceptDrops(drop, (files) => void this.#take(files), (over) => drop.classList.toggle("over", over));
     this.#kind.addEventListener("change", () => this.#explain());
     this.#data.addEventListener("change", () => { this.#poses.disabled = this.#data.value !== ""; });
-    this.#start.addEventListener("click", () => void this.#begin());
-    panel.append(h("div", { class: "pages" }, h("div", { class: "columns" }, form, h("div", { class: "stack" }, this.#compare, this.#runs))));
+    this.#start.addEventListener("click", () => void this.#begin(this.#start, {
+      job: "learn", rig: this.#rig.value, data: this.#data.value || null, method: this.#kind.value,
+      poses: this.#poseCount, minutes: Number(this.#minutes.value),
+    }));
+    this.#sample.addEventListener("click", () => void this.#begin(this.#sample, { job: "sample", rig: this.#rig.value, poses: this.#poseCount }));
+    this.#weigh.addEventListener("click", () => void this.#begin(this.#weigh, { job: "eval", twin: this.#twin.value, rig: this.#rig.value, clip: this.#clip.value }));
+    panel.append(h("div", { class: "pages" }, h("div", { class: "columns" }, h("div", { class: "stack" }, form, weighing), h("div", { class: "stack" }, this.#compare, this.#runs))));
     context.project.follow((project) => {
       if (!project) return;
       fill(this.#rig, project.rigs.map(({ name }) => [name, name] as const), this.#rig.value || "mira");
+      fill(this.#twin, project.twins.map(({ path, kind }) => [path, `${path} (${kind})`] as const));
+      this.#twin.disabled = this.#weigh.disabled = project.twins.length === 0;
       fill(this.#data, [["", "Sample new poses"], ...project.datasets.map((name) => [name, name] as const)]);
     });
     context.runs.follow((runs) => this.#show(runs));
@@ -78,17 +92,18 @@ class LearnTab implements Tab {
     }
   }
 
-  async #begin(): Promise<void> {
-    this.#start.disabled = true;
+  get #poseCount(): number {
+    return Math.round(Number(this.#poses.value));
+  }
+
+  async #begin(button: HTMLButtonElement, order: Record<string, unknown>): Promise<void> {
+    button.disabled = true;
     try {
-      await this.#context.server.start({
-        job: "learn", rig: this.#rig.value, data: this.#data.value || null, method: this.#kind.value,
-        poses: Math.round(Number(this.#poses.value)), minutes: Number(this.#minutes.value),
-      });
+      await this.#context.server.start(order);
     } catch (error) {
       complain(error);
     } finally {
-      this.#start.disabled = false;
+      button.disabled = false;
     }
   }
 

@@ -498,7 +498,7 @@ impl FaceRun<'_> {
                         progress.best.min(99.0)
                     );
                     self.run.watch.event(Event::Status { message: &message });
-                    self.run.watch.event(Event::Figure { name: "loss", value: f64::from(average) });
+                    self.run.watch.event(Event::Figure { name: "loss", value: average });
                     if progress.best.is_finite() {
                         let value = f64::from(progress.best);
                         self.run.watch.event(Event::Figure { name: "held-back loss", value });
