@@ -107,7 +107,7 @@ impl Project {
         match self.plain(name) {
             Ok(path) if path.exists() => Ok(self.resolve(name)?.display().to_string()),
             // `FILE:CLIP`, and names that are no file; a reader would open whatever path they are.
-            _ if !name.contains(['/', '\\', ':', '.', '\0']) => Ok(name.into()),
+            _ if !name.is_empty() && !name.contains(['/', '\\', ':', '.', '\0']) => Ok(name.into()),
             _ => Err(outside(name)),
         }
     }

@@ -115,7 +115,7 @@ async function pixels(page, png) {
 }
 
 // A twin to look at beside her: small, but a real one.
-await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "1200", "--method", "noise", "--exclude", "smile"]);
+await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
 await understudy(program, ["learn", "skin", join(folder, "data"), "-o", join(folder, "studio/mira.twin")]);
 const studio = await startStudio(program, folder);
 const browser = await launch();
