@@ -1,13 +1,13 @@
 //! The benchmarks: each runs commands of the optimised program, as anybody could type them, and the races of
 //! `crates/bench`, and prints what they print. `docs/benchmarks.md` keeps the figures.
 
-use crate::bench_face;
+use crate::{bench_face, bench_wild};
 use crate::shell::answer;
 pub use crate::shell::{races, understudy};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, wasm, race, eval, ablations, studio";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, wasm, race, eval, ablations, studio, wild";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -21,6 +21,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"skin", more)) => skin(more),
         Some((&"wasm", more)) => crate::web::bench(more),
         Some((&"studio", more)) => crate::studio::bench(more),
+        Some((&"wild", more)) => bench_wild::run_wild(more),
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod bench_face;
+mod bench_wild;
 mod check;
 mod cross;
 mod layers;
@@ -24,7 +25,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
           and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   pictures  makes docs/pictures/studio.png and the animation beside it, in headless Chromium
@@ -32,7 +33,7 @@ cargo xtask TASK
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|wasm|race|eval|ablations|studio`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|auto|wasm|race|eval|ablations|studio|wild`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -55,6 +56,7 @@ fn main() -> Result<()> {
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
+                    cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
                     cargo(&[
                         "test",
                         "--workspace",

@@ -1,6 +1,7 @@
 //! What can be typed. Only clap lives here; each command turns its arguments into a job's configuration
 //! in `commands`.
 
+use crate::blender_arguments::BlenderArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
 use crate::studio_command::StudioArguments;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use understudy_jobs::sample::Method;
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
-(.glb or .gltf with a skin or morph targets, .npz with blendshapes), or another program that speaks the rig protocol \
+(.blend, .glb or .gltf with a skin or morph targets, .npz with blendshapes), or another program that speaks the rig protocol \
 (cmd:PROGRAM ARGS, unix:PATH, tcp:HOST:PORT)";
 
 /// Understudy learns to play a film-quality character's part.
@@ -44,6 +45,7 @@ pub enum Command {
   understudy sample rook -o data/walk --clip walk --rate 60
   understudy sample mira -o data/take --clip take.csv
   understudy sample 'cmd:python3 rig.py' -o data/hero --workers 4 --timeout 20
+  understudy sample hero.blend -o data/hero --controls 'collection:Torso*' --set 'arm.L[\"IK_FK\"]=1'
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
@@ -69,6 +71,7 @@ Writes  .obj .glb .npz .bvh .csv")]
     #[command(after_help = "Examples:
   understudy info model.glb
   understudy info mira.twin
+  understudy info hero.blend --object Body --install-blender
   understudy info data/rook --verify")]
     Info(InfoArguments),
     /// Finds the blendshape weights that make a rig look like given meshes.
@@ -97,7 +100,8 @@ Methods and equations: docs/methods/inverse-rig.md")]
     /// Writes a twin for other programs.
     #[command(after_help = "Examples:
   understudy export rook.twin --onnx rook.onnx
-  understudy export rook.twin --glb rook.glb --clip walk --clip data/rook-kick")]
+  understudy export rook.twin --glb rook.glb --clip walk --clip data/rook-kick
+  understudy export hero.twin --blender hero-twin --clip data/hero-test")]
     Export(ExportArguments),
     /// Moves a face twin to another mesh with the same texture coordinates.
     #[command(after_help = "Examples:
@@ -212,6 +216,8 @@ pub struct SampleArguments {
     /// Replace poses that such a rig fails to give three times by other random ones, instead of stopping.
     #[arg(long)]
     pub skip_failed: bool,
+    #[command(flatten)]
+    pub blender: BlenderArguments,
 }
 
 /// Of `render`.
@@ -292,6 +298,8 @@ pub struct InfoArguments {
     /// Read every chunk of a dataset, compare its hash, and look for control values outside their ranges.
     #[arg(long)]
     pub verify: bool,
+    #[command(flatten)]
+    pub blender: BlenderArguments,
 }
 
 /// Of `demo`.

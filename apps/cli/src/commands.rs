@@ -69,6 +69,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         return run_sample_actively(json, arguments);
     }
     let defaults = SampleConfig::default();
+    let blender = arguments.blender.options(&arguments.rig)?;
     let config = SampleConfig {
         rig: arguments.rig,
         output: arguments.output,
@@ -87,6 +88,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         workers: arguments.workers,
         timeout: arguments.timeout.unwrap_or(defaults.timeout),
         skip_failed: arguments.skip_failed,
+        blender,
     };
     let program = is_program(&config.rig);
     let method = config.resolved_method();
@@ -128,8 +130,9 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
             0 => String::new(),
             times => format!("\nthe rig failed {}: failed-poses.csv names the poses", count(times, "time")),
         };
+        let own = report.rig_ms.map_or_else(String::new, |ms| format!("; the rig takes {ms:.1} ms per pose"));
         format!(
-            "{head}\n{:.1} poses per second, {} per pose{failed}",
+            "{head}\n{:.1} poses per second, {} per pose{own}{failed}",
             report.poses_per_second,
             bytes(report.bytes_per_pose)
         )
@@ -220,7 +223,8 @@ fn run_convert(json: bool, arguments: ConvertArguments) -> Result<()> {
 }
 
 fn run_info(json: bool, arguments: InfoArguments) -> Result<()> {
-    let config = InfoConfig { input: arguments.input, verify: arguments.verify };
+    let blender = arguments.blender.options(&arguments.input)?;
+    let config = InfoConfig { input: arguments.input, verify: arguments.verify, blender };
     let report = watched(|progress| info(&config, progress))?;
     output::print(json, &report, describe)
 }

@@ -1,5 +1,6 @@
 //! What `info` prints for people.
 
+use crate::blender_text::blender;
 use crate::output::{bytes, count, table, thousands};
 use understudy_jobs::info::{
     ClipFacts, InfoReport, MeshFacts, NetworkFacts, OnnxFacts, ShapeFacts, SkeletonFacts, TwinFacts,
@@ -26,6 +27,7 @@ pub fn describe(report: &InfoReport) -> String {
     lines.extend(report.mesh.iter().flat_map(mesh));
     lines.extend(report.skeleton.iter().map(skeleton));
     lines.extend(report.shapes.iter().map(shapes));
+    lines.extend(report.blender.iter().map(blender));
     if !report.columns.is_empty() {
         lines.push(format!("  {}: {}", count(report.columns.len(), "column"), report.columns.join(", ")));
     }

@@ -2,6 +2,8 @@
 //! typed is in `arguments`, what is printed in `commands`, the work itself in `understudy_jobs`.
 
 mod arguments;
+mod blender_arguments;
+mod blender_text;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;

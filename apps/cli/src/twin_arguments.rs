@@ -54,30 +54,34 @@ pub struct BenchTwinArguments {
 
 /// Of `export`.
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("played").args(["glb", "blender"]).multiple(true)))]
 pub struct ExportArguments {
     /// The twin.
     pub twin: PathBuf,
     /// Write the whole twin, skinning included, as an ONNX graph.
-    #[arg(long, value_name = "FILE.onnx", required_unless_present = "glb")]
+    #[arg(long, value_name = "FILE.onnx", required_unless_present_any = ["glb", "blender"])]
     pub onnx: Option<PathBuf>,
     /// Write linear blend skinning with four bones per vertex as a plain GLB, for engines that run no code.
     #[arg(long, value_name = "FILE.glb")]
     pub glb: Option<PathBuf>,
-    /// The rig that the skin is bound to [default: where it was when the twin was learned].
-    #[arg(long, value_name = "RIG", requires = "glb")]
+    /// Write clips as the twin plays them into this folder, with a script that loads them in Blender beside the original.
+    #[arg(long, value_name = "DIR")]
+    pub blender: Option<PathBuf>,
+    /// The rig that the skin is bound to, and that clips are played on [default: where it was when the twin was learned].
+    #[arg(long, value_name = "RIG", requires = "played")]
     pub rig: Option<String>,
     /// A clip of the rig, a file that it shall play, or a dataset that was recorded from one; can be given again
     /// [default: every clip of the rig].
-    #[arg(long = "clip", value_name = "NAME|FILE|DIR", requires = "glb")]
+    #[arg(long = "clip", value_name = "NAME|FILE|DIR", requires = "played")]
     pub clips: Vec<String>,
     /// The dataset that the skin is fitted to [default: the twin's own skin, or random poses of its rig].
-    #[arg(long, value_name = "DIR", requires = "glb")]
+    #[arg(long, value_name = "DIR", requires = "played")]
     pub train: Option<PathBuf>,
     /// Frames per second at which the rig's clips are read [default: each clip's own, or 30].
-    #[arg(long, value_name = "FPS", requires = "glb", allow_negative_numbers = true)]
+    #[arg(long, value_name = "FPS", requires = "played", allow_negative_numbers = true)]
     pub rate: Option<f32>,
     /// Threads for fitting [default: all].
-    #[arg(long, value_name = "T", requires = "glb", allow_negative_numbers = true, value_parser = parse_threads)]
+    #[arg(long, value_name = "T", requires = "played", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,
 }
 

@@ -14,6 +14,7 @@ use understudy_jobs::twin::auto::{AutoReport, learn_auto};
 use understudy_jobs::twin::bench::{BenchConfig, bench_twin, verdict};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, OnnxReport, export};
+use understudy_jobs::twin::export_blender::ExportBlenderReport;
 use understudy_jobs::twin::export_glb::{ExportGlbReport, GlbSettings};
 use understudy_jobs::twin::face::transfer::{TransferConfig, transfer_face};
 use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
@@ -177,7 +178,9 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             rows.push(row("of that controls → bones".into(), &by_controls.mechanism_ms));
         }
         rows.push(row("normals, on top".into(), &report.normals_ms));
-        rows.extend(report.rig_ms.iter().map(|ms| row("the original rig, one thread".into(), ms)));
+        let original =
+            if report.rig_timed { "the original rig, one thread" } else { "the original rig, when it was sampled" };
+        rows.extend(report.rig_ms.iter().map(|ms| row(original.into(), ms)));
         format!(
             "{}: a {} twin, {} vertices, {} multiply-adds, {}\n{}\n{}\nmemory {:.1} GB/s, weights read at {:.0} % \
              of it\n16-bit weights {}",
@@ -212,14 +215,15 @@ pub fn run_export(json: bool, arguments: ExportArguments) -> Result<()> {
         ..GlbSettings::default()
     };
     glb_settings.threads = arguments.threads.unwrap_or(glb_settings.threads);
-    let ExportArguments { twin, onnx, glb, .. } = arguments;
-    let config = ExportConfig { twin, onnx, glb, glb_settings };
+    let ExportArguments { twin, onnx, glb, blender, .. } = arguments;
+    let config = ExportConfig { twin, onnx, glb, blender, glb_settings };
     let report = watched(|progress| export(&config, progress))?;
     output::print(json, &report, export_text)
 }
 
 fn export_text(report: &ExportReport) -> String {
-    let texts = [report.onnx.as_ref().map(onnx_text), report.glb.as_ref().map(glb_text)];
+    let blender = report.blender.as_ref().map(blender_text);
+    let texts = [report.onnx.as_ref().map(onnx_text), report.glb.as_ref().map(glb_text), blender];
     texts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
@@ -255,6 +259,22 @@ fn glb_text(report: &ExportGlbReport) -> String {
     for clip in &report.clips {
         text += &format!(
             "\n{}: {} at {} a second · the skin is {:.2} mm from the original (max {:.1} mm)",
+            clip.name,
+            count(clip.frames, "frame"),
+            clip.rate,
+            clip.mean_mm,
+            clip.max_mm
+        );
+    }
+    text
+}
+
+fn blender_text(report: &ExportBlenderReport) -> String {
+    let (folder, script) = (report.folder.display(), report.script.display());
+    let mut text = format!("{folder}: {}\nblender FILE.blend --python {script}", bytes(report.bytes as u64));
+    for clip in &report.clips {
+        text += &format!(
+            "\n{}: {} at {} per second · the twin is {:.2} mm from the original (max {:.1} mm)",
             clip.name,
             count(clip.frames, "frame"),
             clip.rate,

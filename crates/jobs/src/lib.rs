@@ -5,8 +5,10 @@
 //! long work speaks. The commands:
 //! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
 
+pub mod blender;
 pub mod characters;
 pub mod clips;
+mod contact_sheet;
 pub mod convert;
 pub mod decompose;
 pub mod demo;

@@ -87,9 +87,17 @@ fn read_from(target: &Path, input: &Path) -> Option<PathBuf> {
 /// Beside the chunks of a dataset: which poses its rig failed to give at first, or at all.
 pub(crate) const FAILED_POSES: &str = "failed-poses.csv";
 
+/// Beside the chunks of a dataset from a Blender file: what is known of that file, so that it is opened the same way again.
+pub(crate) const BLENDER_SURVEY: &str = "blender.json";
+
+/// Beside the chunks of a dataset: ten of its poses as a picture, made before the others are recorded.
+pub(crate) const CONTACT_SHEET: &str = "contact-sheet.png";
+
 /// Whether a dataset keeps a file of this name.
 pub(crate) fn is_of_dataset(name: &str) -> bool {
-    ["dataset.toml", "rest.safetensors", "chunk-", FAILED_POSES].iter().any(|start| name.starts_with(start))
+    ["dataset.toml", "rest.safetensors", "chunk-", FAILED_POSES, BLENDER_SURVEY, CONTACT_SHEET]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// Whether two paths lead to one file that exists, by whatever names and links.

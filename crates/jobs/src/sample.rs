@@ -1,10 +1,11 @@
 //! Records a dataset: poses from a source, a rig's answers, chunks on disk. Start at [`sample`]. Every
 //! chunk depends on its number alone, so that neither threads nor interruptions change a byte.
 
+use crate::blender::{self, BlenderOptions};
 use crate::failures::Failures;
 pub use crate::failures::{FailedPoses, Outcome};
-use crate::outputs::{check_folder, is_of_dataset};
-use crate::{Event, JobError, Watch, clips, rigs, threads};
+use crate::outputs::{CONTACT_SHEET, check_folder, is_of_dataset};
+use crate::{Event, JobError, Watch, clips, contact_sheet, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,8 @@ pub struct SampleConfig {
     pub timeout: f64,
     /// Replace poses that such a rig cannot give by other random ones, instead of stopping.
     pub skip_failed: bool,
+    /// How a Blender file is used.
+    pub blender: BlenderOptions,
 }
 
 impl Default for SampleConfig {
@@ -82,6 +85,7 @@ impl Default for SampleConfig {
             workers: None,
             timeout: ExternalOptions::default().patience.as_secs_f64(),
             skip_failed: false,
+            blender: BlenderOptions::default(),
         }
     }
 }
@@ -100,8 +104,13 @@ impl SampleConfig {
         })
     }
 
+    /// Whether workers are processes that are started, and not connections to one that listens.
+    fn starts_programs(&self) -> bool {
+        self.rig.starts_with("cmd:") || blender::is_blend(&self.rig)
+    }
+
     fn external(&self) -> Result<ExternalOptions, JobError> {
-        let workers = self.workers.unwrap_or(if self.rig.starts_with("cmd:") { self.threads } else { 1 });
+        let workers = self.workers.unwrap_or(if self.starts_programs() { self.threads } else { 1 });
         if !(1..=threads::MAX_THREADS).contains(&workers) {
             let problem = format!("{workers} is not between 1 and {}", threads::MAX_THREADS);
             return Err(JobError::setting("workers", problem));
@@ -153,6 +162,8 @@ pub struct SampleReport {
     pub bytes_per_pose: u64,
     /// Threads in use.
     pub threads: usize,
+    /// Milliseconds per pose of one of the rig's own processes, where it has some.
+    pub rig_ms: Option<f64>,
     /// Duration of the recording.
     pub seconds: f64,
     /// Newly recorded poses per second.
@@ -165,11 +176,48 @@ pub struct SampleReport {
 pub fn sample(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, JobError> {
     check_folder(&config.output)?;
     check_content(&config.output)?;
+    if blender::is_blend(&config.rig) {
+        return sample_blend(config, watch);
+    }
     let rig = rigs::open_with(&config.rig, config.external()?, watch)?.rig;
     if rig.specs().is_empty() {
         return Err(JobError::unusable(&config.rig, "has no controls to pose"));
     }
     record(rig.as_ref(), config, &|_| Ok(()), watch)
+}
+
+/// A Blender file: what would make an hour of recording worthless is looked for first, and ten poses are drawn.
+fn sample_blend(config: &SampleConfig, watch: &dyn Watch) -> Result<SampleReport, JobError> {
+    let open = blender::open(Path::new(&config.rig), &config.blender, config.external()?, watch)?;
+    let (source, _) = pose_source(&open.rig, config, watch)?;
+    // Spread over clips; random poses are as good one as another.
+    let place = |pose: u64| source.len().map_or(pose, |frames| pose * frames.saturating_sub(1) / 9);
+    let poses: Vec<Controls> = (0..10).map(|pose| source.pose(place(pose))).collect();
+    let sheet = config.output.join(CONTACT_SHEET);
+    let picture = contact_sheet::draw(&open.rig, &poses, config.skip_failed)?;
+    understudy_io::write_atomic(&sheet, &picture.to_png())?;
+    watch.event(Event::Note {
+        message: &format!("{}: ten of the poses, to be looked at first", sheet.display()),
+    });
+    open.keep_survey(&config.output)?;
+    record(&open.rig, config, &|_| Ok(()), watch)
+}
+
+/// Where poses come from, and how.
+fn pose_source(
+    rig: &dyn Rig,
+    config: &SampleConfig,
+    watch: &dyn Watch,
+) -> Result<(PoseSource, SamplingConfig), JobError> {
+    let mut sampling = config.sampling();
+    let known = || rig.clips().iter().map(|clip| clip.name.as_str());
+    for name in &sampling.exclude {
+        rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, known()))?;
+    }
+    let (clips, called) = clips::with_files(rig, &config.clips, watch)?;
+    sampling.clips = called;
+    let source = sampling.build(rig.specs(), &clips).map_err(JobError::sampling(&config.rig))?;
+    Ok((source, sampling))
 }
 
 /// [`sample`] with the rig at hand. `written` hears of every chunk after it is on disk.
@@ -181,20 +229,14 @@ pub fn record(
 ) -> Result<SampleReport, JobError> {
     let threads = rig.workers().unwrap_or(config.threads);
     let pool = threads::pool(threads)?;
-    let mut sampling = config.sampling();
+    let sampling = config.sampling();
     if config.skip_failed && sampling.method == Method::Clips {
         return Err(JobError::setting(
             "skip-failed",
             "is not used: a frame of a clip has no other in its place",
         ));
     }
-    let known = || rig.clips().iter().map(|clip| clip.name.as_str());
-    for name in &sampling.exclude {
-        rig.find_clip(name).ok_or_else(|| JobError::unknown_clip(&config.rig, name, known()))?;
-    }
-    let (clips, called) = clips::with_files(rig, &config.clips, watch)?;
-    sampling.clips = called;
-    let source = sampling.build(rig.specs(), &clips).map_err(JobError::sampling(&config.rig))?;
+    let (source, sampling) = pose_source(rig, config, watch)?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {
         rig: config.rig.clone(),
@@ -247,7 +289,7 @@ pub fn record(
     let results = pool.broadcast(|_| run.work());
     failures.write()?;
     results.into_iter().collect::<Result<(), JobError>>()?;
-    writer.finish()?;
+    writer.finish_timed(rig.pose_ms())?;
     let seconds = start.elapsed().as_secs_f64();
     watch.event(Event::Finished);
     let shape = [header.controls.len(), rest.bone_count() * 12, rest.mesh.vertex_count() * 3];
@@ -262,6 +304,7 @@ pub fn record(
         bytes: folder_bytes(&config.output),
         bytes_per_pose: 4 * shape.iter().sum::<usize>() as u64,
         threads,
+        rig_ms: rig.pose_ms(),
         seconds,
         poses_per_second: if seconds > 0.0 { left as f64 / seconds } else { 0.0 },
         failed: failures.all(),

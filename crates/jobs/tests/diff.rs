@@ -159,7 +159,7 @@ fn a_twin_is_learned_stopped_continued_weighed_and_exported() {
     let exported = export(&exported, &Silent).expect("the graph is written").onnx.expect("a graph");
     assert_eq!(exported.controls, ["lift", "bulge", "pull", "dead"]);
     let input = folder.join("one.twin").to_string_lossy().into_owned();
-    let facts = info(&InfoConfig { input, verify: false }, &Silent).expect("can be read");
+    let facts = info(&InfoConfig { input, ..InfoConfig::default() }, &Silent).expect("can be read");
     let facts = facts.twin.expect("a twin");
     assert_eq!((facts.method, facts.networks[0].stage), ("diff", "differential"));
 }

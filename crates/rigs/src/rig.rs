@@ -154,6 +154,11 @@ pub trait Rig: Send + Sync {
         None
     }
 
+    /// Milliseconds per pose of one of these processes, once some poses were asked for.
+    fn pose_ms(&self) -> Option<f64> {
+        None
+    }
+
     /// How many poses are best asked for at a time.
     fn batch(&self) -> usize {
         1

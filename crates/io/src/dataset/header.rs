@@ -103,6 +103,9 @@ pub(super) struct Manifest {
     pub topology_hash: String,
     pub rest_sha256: String,
     pub chunk_sha256: Vec<String>,
+    /// Milliseconds per pose of the rig, where it is evaluated by another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rig_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rig_file: Option<RigFile>,
     pub settings: BTreeMap<String, String>,
@@ -127,6 +130,7 @@ impl Manifest {
             topology_hash: format!("{:016x}", rest.mesh.topology_hash()),
             rest_sha256,
             chunk_sha256: Vec::new(),
+            rig_ms: None,
             rig_file: header.rig_file.clone(),
             settings: header.settings.clone(),
             controls: header.controls.clone(),
@@ -203,7 +207,8 @@ impl Manifest {
 
     /// A hash of everything but the progress and where the rig lies: it ties a chunk to its dataset.
     pub fn identity(&self) -> String {
-        let unfinished = Self { complete: false, chunk_sha256: Vec::new(), rig_file: None, ..self.clone() };
+        let unfinished =
+            Self { complete: false, chunk_sha256: Vec::new(), rig_ms: None, rig_file: None, ..self.clone() };
         content_hash([unfinished.content().as_bytes()])
     }
 
@@ -211,7 +216,8 @@ impl Manifest {
     pub fn continued(self, found: &Self) -> Self {
         let absolute = |manifest: &Self| manifest.rig_file.as_ref().map(|file| file.absolute.clone());
         if self.rig == found.rig || (absolute(&self).is_some() && absolute(&self) == absolute(found)) {
-            return Self { rig: found.rig.clone(), rig_file: found.rig_file.clone(), ..self };
+            let (rig, rig_file) = (found.rig.clone(), found.rig_file.clone());
+            return Self { rig, rig_file, rig_ms: found.rig_ms, ..self };
         }
         self
     }

@@ -67,6 +67,11 @@ impl DatasetReader {
         &self.header
     }
 
+    /// Milliseconds per pose of the rig, where it was evaluated by another program.
+    pub fn rig_ms(&self) -> Option<f64> {
+        self.manifest.rig_ms
+    }
+
     /// The rest mesh, bones and weights.
     pub fn rest(&self) -> &DatasetRest {
         &self.rest

@@ -140,13 +140,19 @@ impl DatasetWriter {
 
     /// Writes the final `dataset.toml`; an error while chunks are missing.
     pub fn finish(self) -> Result<(), DatasetError> {
+        self.finish_timed(None)
+    }
+
+    /// [`Self::finish`] with the time that the rig takes per pose, ms, where this run has measured one.
+    pub fn finish_timed(self, rig_ms: Option<f64>) -> Result<(), DatasetError> {
         let written = self.lock().clone();
         let hashes: Vec<String> = written.iter().flatten().cloned().collect();
         if hashes.len() != written.len() {
             let missing = written.len() - hashes.len();
             return Err(DatasetError::Incomplete { folder: self.folder, missing, chunks: written.len() });
         }
-        let manifest = Manifest { complete: true, chunk_sha256: hashes, ..self.manifest.clone() };
+        let rig_ms = rig_ms.or(self.manifest.rig_ms);
+        let manifest = Manifest { complete: true, chunk_sha256: hashes, rig_ms, ..self.manifest.clone() };
         write_atomic(&self.folder.join(MANIFEST), manifest.to_text().as_bytes())?;
         Ok(())
     }

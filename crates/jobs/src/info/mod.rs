@@ -6,6 +6,7 @@ mod twin;
 pub use facts::{ArrayFacts, ClipFacts, ControlFacts, MeshFacts, SegmentFacts, ShapeFacts, SkeletonFacts};
 pub use twin::{NetworkFacts, TwinFacts};
 
+use crate::blender::{self, BlenderFacts, BlenderOptions, is_blend};
 use crate::inputs;
 use crate::rigs::{self, Names};
 use crate::twin::export::{BONES_KEY, CONTROLS_KEY};
@@ -21,6 +22,7 @@ use understudy_io::npz::NpzReader;
 use understudy_io::onnx::description;
 use understudy_io::{Format, Scene};
 use understudy_rigs::Rig;
+use understudy_rigs::external::ExternalOptions;
 
 /// What to look at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,8 @@ pub struct InfoConfig {
     pub input: String,
     /// Read every chunk of a dataset and compare its hash.
     pub verify: bool,
+    /// How a Blender file is used.
+    pub blender: BlenderOptions,
 }
 
 /// What was found; parts that an input does not have are left out.
@@ -66,6 +70,9 @@ pub struct InfoReport {
     /// A twin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin: Option<TwinFacts>,
+    /// A Blender file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blender: Option<BlenderFacts>,
     /// An ONNX model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub onnx: Option<OnnxFacts>,
@@ -134,6 +141,10 @@ fn look(config: &InfoConfig, watch: &dyn Watch) -> Result<InfoReport, JobError> 
             "verify",
             "is not used: only a dataset or a twin has hashes to compare",
         ));
+    }
+    if is_blend(&config.input) {
+        let open = blender::open(path, &config.blender, ExternalOptions::default(), watch)?;
+        return Ok(InfoReport { blender: Some(open.facts), ..rig(&open.rig) });
     }
     if Names::contains(&config.input) {
         return Ok(rig(rigs::open(&config.input, watch)?.rig.as_ref()));

@@ -9,6 +9,7 @@ pub use data::{data_folder, open_real_in};
 pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;
 
+use crate::blender::{self, is_blend};
 use crate::inputs;
 use crate::{Event, JobError, Watch};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
 const RIG_FILES: &str =
-    "a .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
+    "a .blend, .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,14 +69,15 @@ impl Names {
     }
 }
 
-/// Whether a rig is named by where a program answers.
+/// Whether a rig is evaluated by other processes: where a program answers, or a Blender file.
 pub fn is_program(name: &str) -> bool {
-    Address::is_address(name)
+    Address::is_address(name) || is_blend(name)
 }
 
 /// Opens a rig by name, file or address. What a reader converted or skipped goes to the listener.
 pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
-    open_with(name, ExternalOptions::default(), watch)
+    let workers = if is_blend(name) { crate::threads::available() } else { 1 };
+    open_with(name, ExternalOptions { workers, ..ExternalOptions::default() }, watch)
 }
 
 /// Opens the rig that a file names: a dataset or a twin. A program is not run because a file says so: files come from
@@ -83,6 +85,9 @@ pub fn open(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
 pub(crate) fn open_recorded(name: &str, watch: &dyn Watch) -> Result<OpenRig, JobError> {
     match Address::is_address(name) {
         true => Err(JobError::unusable(name, "is a program, which is run only where --rig names it")),
+        false if is_blend(name) && !blender::is_known(Path::new(name)) => {
+            Err(JobError::unusable(name, "is a Blender file that was not sampled here; name it with --rig"))
+        }
         false => open(name, watch),
     }
 }
@@ -96,6 +101,11 @@ pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Res
             other => JobError::unusable(name, other),
         })?;
         return Ok(OpenRig { rig: Box::new(rig), origin: Origin::Program(address) });
+    }
+    if is_blend(name) {
+        let path = Path::new(name);
+        let rig = Box::new(blender::open_as_sampled(path, options, watch)?);
+        return Ok(OpenRig { rig, origin: Origin::File(path.into()) });
     }
     let failed = JobError::rig(name);
     match name {

@@ -1,13 +1,14 @@
 //! The rig that a dataset was recorded from: found from any working folder, and recognised by what it does. A file of
 //! the same name, or of the same topology, need not be the same rig; one that gives the recorded poses is.
 
-use super::{open, open_recorded};
+use super::{OpenRig, Origin, open, open_recorded};
+use crate::blender::{self, is_blend, survey_beside};
 use crate::{Event, JobError, Silent, Watch};
 use std::path::Path;
 use understudy_core::{Controls, Skeleton};
 use understudy_io::dataset::DatasetHeader;
 use understudy_learn::Recording;
-use understudy_rigs::external::Address;
+use understudy_rigs::external::{Address, ExternalOptions};
 use understudy_rigs::{Rig, RigPose};
 
 /// Poses that a rig is asked for.
@@ -30,7 +31,10 @@ impl Recorded<'_> {
     /// lies. Without one there is a loud warning: what networks see must be estimated then.
     pub fn rig(&self, named: Option<&str>, watch: &dyn Watch) -> Result<Option<Box<dyn Rig>>, JobError> {
         if let Some(name) = named {
-            let rig = open(name, watch)?.rig;
+            let rig = match self.blend(name, watch) {
+                Some(opened) => opened?.rig,
+                None => open(name, watch)?.rig,
+            };
             return match self.difference(rig.as_ref()) {
                 None => Ok(Some(rig)),
                 Some(problem) => Err(JobError::unusable(
@@ -41,7 +45,8 @@ impl Recorded<'_> {
         }
         let mut other = None;
         for name in self.places() {
-            let open = match open_recorded(&name, &Silent) {
+            let opened = self.blend(&name, &Silent).unwrap_or_else(|| open_recorded(&name, &Silent));
+            let open = match opened {
                 Ok(open) => open,
                 Err(_) if !Address::is_address(&name) => continue,
                 Err(error) => {
@@ -62,6 +67,15 @@ impl Recorded<'_> {
         );
         watch.event(Event::Warning { message: &message });
         Ok(None)
+    }
+
+    /// A Blender file, opened as it was when the poses were recorded.
+    fn blend(&self, name: &str, watch: &dyn Watch) -> Option<Result<OpenRig, JobError>> {
+        let survey = survey_beside(self.folder).filter(|_| is_blend(name) && Path::new(name).is_file())?;
+        let workers = crate::threads::available();
+        let external = ExternalOptions { workers, ..ExternalOptions::default() };
+        let rig = blender::open_surveyed(Path::new(name), &survey, external, watch);
+        Some(rig.map(|rig| OpenRig { rig: Box::new(rig), origin: Origin::File(name.into()) }))
     }
 
     /// Where the rig may be: as it was typed, where it was, and where it is if it moved with the dataset.

@@ -3,6 +3,7 @@
 
 use super::bandwidth::{at_least, bandwidth_gb_s};
 use super::data::live_rig;
+use super::learn::recorded_rig_ms;
 use super::open_twin;
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
@@ -61,8 +62,11 @@ pub struct BenchReport {
     pub bandwidth_gb_s: f64,
     /// Bytes of weights per second that one pose reads, as a share of that; one at most.
     pub bandwidth_share: f64,
-    /// The original rig, one pose on one thread, ms; `None` where it is not at hand.
+    /// The original rig, one pose on one thread, ms; where it is not at hand, what it took when it was sampled, if that
+    /// is known.
     pub rig_ms: Option<f64>,
+    /// Whether the original was timed just now.
+    pub rig_timed: bool,
     /// Whether the twin pays, in a sentence.
     pub verdict: String,
     /// What 16-bit weights cost against 32 bits, measured when the twin was learned.
@@ -141,7 +145,8 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
         let own = times.iter().filter(|((name, _), _)| *name == kind);
         own.map(|((_, number), times)| (number.to_string(), median(times.clone()))).collect()
     };
-    let rig_ms = rig.as_deref().map(|rig| rig_ms(rig, &poses));
+    let rig_timed = rig.is_some();
+    let rig_ms = rig.as_deref().map(|rig| rig_ms(rig, &poses)).or_else(|| recorded_rig_ms(&twin));
     let threads = of("threads");
     let reading = twin.network_bytes() as f64 / (threads["1"] * 1e6);
     let bandwidth = at_least(bandwidth_gb_s(twin.network_bytes()), &[reading]);
@@ -161,6 +166,7 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
         bandwidth_gb_s: bandwidth,
         bandwidth_share: reading / bandwidth,
         rig_ms,
+        rig_timed,
         half_error_mm: twin.header().training.half_error_mm,
     })
 }

@@ -17,6 +17,8 @@ pub(crate) struct Loaded {
     pub recording: Recording,
     /// The rig's own skin, where it shows one, for the recording's bones.
     pub weights: Option<SkinWeights>,
+    /// Milliseconds per pose of the rig, where it was another program.
+    pub rig_ms: Option<f64>,
 }
 
 impl Loaded {
@@ -60,7 +62,7 @@ impl Loaded {
             }
         }
         watch.event(Event::Finished);
-        Ok(Self { header, weights: rest.weights.clone(), recording })
+        Ok(Self { header, weights: rest.weights.clone(), recording, rig_ms: reader.rig_ms() })
     }
 
     /// Reads at most `most` poses of a dataset that a twin is to be held against: of its mesh, with its bones in its

@@ -1,10 +1,11 @@
 //! `export`: a twin of any kind for other programs. The whole of it as an ONNX graph; what of it is plain skinning, for
-//! engines that run no code, is in `export_glb`.
+//! engines that run no code, is in `export_glb`; its motion for Blender in `export_blender`.
 
+use super::export_blender::{ExportBlenderReport, export_blender};
 use super::export_glb::{ExportGlbReport, GlbSettings, export_glb};
 use super::kinds::kind;
 use super::open_twin;
-use crate::outputs::{check_distinct, check_file};
+use crate::outputs::{check_distinct, check_file, check_folder};
 use crate::{JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -27,7 +28,9 @@ pub struct ExportConfig {
     pub onnx: Option<PathBuf>,
     /// The GLB file, where one is wanted.
     pub glb: Option<PathBuf>,
-    /// How the GLB is made.
+    /// The folder for Blender, where one is wanted.
+    pub blender: Option<PathBuf>,
+    /// How the GLB is made; its rig and clips are those of the folder for Blender too.
     pub glb_settings: GlbSettings,
 }
 
@@ -40,6 +43,9 @@ pub struct ExportReport {
     /// The skin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub glb: Option<ExportGlbReport>,
+    /// The folder for Blender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blender: Option<ExportBlenderReport>,
 }
 
 /// An ONNX graph.
@@ -66,8 +72,11 @@ pub struct OnnxReport {
 pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, JobError> {
     let outputs = [("onnx", config.onnx.as_deref()), ("glb", config.glb.as_deref())];
     let wanted: Vec<_> = outputs.into_iter().filter_map(|(name, path)| Some((name, path?))).collect();
-    if wanted.is_empty() {
-        return Err(JobError::setting("export", "neither an ONNX nor a GLB file is named"));
+    if wanted.is_empty() && config.blender.is_none() {
+        return Err(JobError::setting("export", "neither an ONNX or a GLB file nor a folder for Blender is named"));
+    }
+    if let Some(folder) = &config.blender {
+        check_folder(folder)?;
     }
     for (_, path) in &wanted {
         check_file(path, &[&config.twin])?;
@@ -78,6 +87,10 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
     let glb = match &config.glb {
         None => None,
         Some(output) => Some(export_glb(&twin, &config.twin, output, &config.glb_settings, watch)?),
+    };
+    let blender = match &config.blender {
+        None => None,
+        Some(folder) => Some(export_blender(&twin, &config.twin, folder, &config.glb_settings, watch)?),
     };
     let onnx = match &config.onnx {
         None => None,
@@ -97,7 +110,7 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
             })
         }
     };
-    Ok(ExportReport { onnx, glb })
+    Ok(ExportReport { onnx, glb, blender })
 }
 
 /// The bytes of the whole twin as an ONNX model. Its metadata say whose it is, in which unit, and what its inputs hold, in

@@ -102,13 +102,13 @@ pub struct GlbClip {
 }
 
 /// Frames of one clip as the original plays them.
-struct Take {
-    name: String,
-    rate: f32,
+pub(super) struct Take {
+    pub name: String,
+    pub rate: f32,
     /// Of the twin, in its order.
-    controls: Vec<Vec<f32>>,
-    bones: Vec<Vec<Affine3A>>,
-    vertices: Vec<Vec<Vec3>>,
+    pub controls: Vec<Vec<f32>>,
+    pub bones: Vec<Vec<Affine3A>>,
+    pub vertices: Vec<Vec<Vec3>>,
 }
 
 /// Fits the skin, turns the bones into joints and writes the GLB. `path` is the twin's.
@@ -348,7 +348,7 @@ fn evaluate(rig: &dyn Rig, controls: &[Controls]) -> Result<BonesAndVertices, Jo
     Ok(poses?.into_iter().unzip())
 }
 
-fn takes(
+pub(super) fn takes(
     config: &GlbSettings,
     twin: &Twin,
     rig: Option<&dyn Rig>,

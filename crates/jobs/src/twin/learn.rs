@@ -13,7 +13,15 @@ use std::time::Instant;
 use understudy_core::mesh::Fnv;
 use understudy_learn::{HeldBack, Recording};
 use understudy_rigs::Rig;
-use understudy_runtime::{Distances, Precision, Twin, TwinError};
+use understudy_runtime::{Distances, Precision, Training, Twin, TwinError};
+
+/// Among the details of a twin's training: milliseconds per pose of the original.
+const RIG_MS: &str = "rig_ms";
+
+/// What the original took per pose when it was sampled, where it was another program.
+pub(crate) fn recorded_rig_ms(twin: &Twin) -> Option<f64> {
+    twin.header().training.details.get(RIG_MS)?.as_f64().filter(|ms| ms.is_finite() && *ms > 0.0)
+}
 
 /// What to learn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,6 +116,8 @@ pub(crate) struct Run<'a> {
     pub config: &'a LearnConfig,
     /// Its name.
     pub rig_name: &'a str,
+    /// Milliseconds per pose of the rig, where they were recorded with its poses.
+    pub rig_ms: Option<f64>,
     pub watch: &'a dyn Watch,
     pub start: Instant,
 }
@@ -131,6 +141,13 @@ impl Run<'_> {
     /// How weights are kept.
     pub fn precision(&self) -> Precision {
         self.config.precision()
+    }
+
+    /// Keeps the rig's own time in the twin, so that `bench` can show both where the rig is not at hand.
+    pub fn note_rig_time(&self, training: &mut Training) {
+        if let Some(ms) = self.rig_ms {
+            training.details.insert(RIG_MS.into(), ms.into());
+        }
     }
 
     /// Says something worth knowing.
@@ -170,7 +187,8 @@ pub fn learn(config: &LearnConfig, watch: &dyn Watch) -> Result<LearnReport, Job
     let rig_name = loaded.header.rig.clone();
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let source = Source { rig_name: &rig_name, poses: loaded.recording, rig: rig.as_deref() };
+    let rig_ms = loaded.rig_ms;
+    let source = Source { rig_name: &rig_name, poses: loaded.recording, rig: rig.as_deref(), rig_ms };
     learn_from(config, source, watch, start)
 }
 
@@ -181,6 +199,8 @@ pub(crate) struct Source<'a> {
     pub poses: Recording,
     /// The rig itself, where it is at hand.
     pub rig: Option<&'a dyn Rig>,
+    /// Its milliseconds per pose, where they were recorded.
+    pub rig_ms: Option<f64>,
 }
 
 /// [`learn`] with the poses at hand: the dataset of `config` is only a name.
@@ -193,9 +213,9 @@ pub(crate) fn learn_from(
     let job = config.learning.job();
     job.check()?;
     let pool = threads::pool(config.threads)?;
-    let Source { rig_name, poses, rig } = source;
+    let Source { rig_name, poses, rig, rig_ms } = source;
     let count = poses.len();
-    let run = Run { config, rig_name, watch, start };
+    let run = Run { config, rig_name, rig_ms, watch, start };
     let posing = match config.learning {
         Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, config.mechanism),
         Learning::Face(_) | Learning::Skin(_) => None,

@@ -9,6 +9,7 @@ mod checkpoint;
 pub(crate) mod data;
 pub mod eval;
 pub mod export;
+pub mod export_blender;
 pub mod export_glb;
 pub(crate) mod kinds;
 pub mod learn;

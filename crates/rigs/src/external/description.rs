@@ -23,6 +23,8 @@ pub struct Description {
     pub weights: Option<SkinWeights>,
     /// Its animation.
     pub clips: Vec<Clip>,
+    /// What it wants its user to know, a line each.
+    pub warnings: Vec<String>,
     /// Its unit and axes.
     pub space: Space,
     /// What a control's value is multiplied with before it is sent, `[C]`: translations of joints are centimetres
@@ -80,6 +82,8 @@ struct DescriptionText {
     weights: Option<Vec<Vec<(u16, f32)>>>,
     #[serde(default)]
     clips: Vec<ClipText>,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -143,6 +147,8 @@ struct ClipText {
     name: String,
     rate: f32,
     frames: Vec<Vec<f32>>,
+    #[serde(default)]
+    for_test: bool,
 }
 
 impl Description {
@@ -203,7 +209,8 @@ impl Description {
         };
         let clips = text.clips.iter().map(|clip| curves(clip, &specs, &control_scale));
         let clips = clips.collect::<Result<_, _>>()?;
-        Ok(Self { name: text.name, specs, mesh, skeleton, weights, clips, space, control_scale })
+        let warnings = text.warnings;
+        Ok(Self { name: text.name, specs, mesh, skeleton, weights, clips, warnings, space, control_scale })
     }
 }
 
@@ -312,6 +319,7 @@ fn curves(clip: &ClipText, specs: &ControlSpecs, scales: &[f32]) -> Result<Clip,
     let duration = (clip.frames.len() - 1).max(1) as f32 / clip.rate;
     let mut out = Clip::new(&clip.name, duration, curves.collect());
     out.rate = Some(clip.rate);
+    out.for_test = clip.for_test;
     out.sample(specs, clip.rate).map_err(bad)?;
     Ok(out)
 }
@@ -335,7 +343,8 @@ mod tests {
                 {"name": "root", "parent": null, "rest": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]},
                 {"name": "tip", "parent": 0, "rest": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1]}],
             "weights": [[[0, 1]], [[0, 1]], [[0, 0.5], [1, 0.5]], [[1, 1]], [[0, 0.5], [1, 0.5]]],
-            "clips": [{"name": "nod", "rate": 24, "frames": [[0, 0, 0], [45, 0.05, 1]]}]
+            "clips": [{"name": "nod", "rate": 24, "frames": [[0, 0, 0], [45, 0.05, 1]], "for_test": true}],
+            "warnings": ["the tip is loose"]
         });
         change(&mut value);
         serde_json::to_vec(&value).expect("JSON")
@@ -349,6 +358,7 @@ mod tests {
         let skeleton = found.skeleton.expect("bones");
         assert!(Vec3::from(skeleton.rest_global()[1].translation).abs_diff_eq(Vec3::Y * 100.0, 1e-4));
         assert_eq!((found.specs.get(1).high, found.control_scale[1]), (10.0, 0.01));
+        assert!(found.clips[0].for_test && found.warnings == ["the tip is loose"]);
         let frames = found.clips[0].sample(&found.specs, 24.0).expect("in range").frames;
         assert_eq!((frames.len(), frames[1].0[0], frames[1].0[2]), (2, 45.0, 1.0));
         assert!((frames[1].0[1] - 5.0).abs() < 1e-5);

@@ -227,6 +227,10 @@ impl Rig for ExternalRig {
         Some(self.options.workers.max(1))
     }
 
+    fn pose_ms(&self) -> Option<f64> {
+        Some(self.pose_time.load(Ordering::Relaxed)).filter(|time| *time > 0).map(|time| time as f64 * 1e-6)
+    }
+
     fn batch(&self) -> usize {
         let fast = match self.pose_time.load(Ordering::Relaxed) {
             0 => 1,

@@ -12,6 +12,7 @@ mod spectrum;
 
 use super::data::{Loaded, live_rig, match_twin, open_twin};
 use super::kinds::kind;
+use super::learn::recorded_rig_ms;
 use crate::outputs::check_folder;
 use crate::sample::KEPT_FOR_TESTS;
 use crate::{Event, JobError, Watch, rigs, threads};
@@ -366,7 +367,7 @@ fn compare(
         sets: by_set,
         kept_for_tests: Vec::new(),
         order: names.clone(),
-        original_ms: rig.and_then(|rig| original_ms(rig, &sets[0].1)),
+        original_ms: rig.and_then(|rig| original_ms(rig, &sets[0].1)).or_else(|| recorded_rig_ms(twin)),
         fits: contestants.fits.clone(),
         training_poses: contestants.training_poses,
         poses: number,

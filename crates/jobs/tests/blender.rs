@@ -1,0 +1,244 @@
+//! Blender files as rigs. Without Blender: what its workers answered once for a small rig, replayed. With it (`cargo xtask
+//! test --all`, which installs it as `--install-blender` does): that rig made, surveyed, sampled and shown again.
+#![cfg(unix)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use understudy_core::{Affine3A, Vec3};
+use understudy_io::dataset::DatasetReader;
+use understudy_jobs::blender::program::Program;
+use understudy_jobs::blender::{BlenderOptions, ControlsFile, look};
+use understudy_jobs::sample::{Method, SampleConfig, sample};
+use understudy_jobs::{Event, Silent, Watch};
+
+/// Poses that the answers were recorded for: random ones, and the clips.
+const POSES: u64 = 40;
+
+fn own(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blender_rig").join(name)
+}
+
+fn tool(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/blender-rigs").join(name)
+}
+
+fn replayed() -> String {
+    format!("cmd:python3 '{}' replay '{}'", own("replayed_rig.py").display(), own("tiny.answers").display())
+}
+
+/// Remembers warnings.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Watch for Heard {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Warning { message } = event {
+            self.0.lock().expect("no listener panicked").push(message.into());
+        }
+    }
+}
+
+fn random(rig: &str, output: PathBuf, workers: usize) -> SampleConfig {
+    let (poses, workers) = (Some(POSES), Some(workers));
+    SampleConfig { rig: rig.into(), output, poses, workers, chunk: Some(16), ..SampleConfig::default() }
+}
+
+fn clip(rig: &str, output: PathBuf) -> SampleConfig {
+    let clips = vec!["test".into()];
+    SampleConfig { rig: rig.into(), output, clips, method: Some(Method::Clips), ..SampleConfig::default() }
+}
+
+/// Vertices and bones of every pose.
+fn content(folder: &Path) -> Vec<(Vec<Vec3>, Vec<Affine3A>)> {
+    let reader = DatasetReader::open(folder).expect("complete");
+    reader.poses().map(|pose| pose.expect("good chunks")).map(|pose| (pose.vertices, pose.skeleton.0)).collect()
+}
+
+#[test]
+fn recorded_answers_of_blender_become_a_dataset() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let heard = Heard::default();
+    let config = random(&replayed(), folder.path().join("data"), 2);
+    let report = sample(&config, &heard).expect("recorded");
+    assert_eq!((report.poses, report.failed.len()), (POSES, 0));
+    assert!(report.rig_ms.is_some_and(|ms| ms > 0.0));
+    let warnings = heard.0.lock().expect("no listener panicked").join("\n");
+    assert!(warnings.contains("3 of 57 vertices of 'Arm' do not follow 'root.translate_x'"), "{warnings}");
+    assert!(warnings.contains("1 drivers call Python and are dead without --trust-scripts"), "{warnings}");
+
+    let reader = DatasetReader::open(&config.output).expect("complete");
+    let rest = reader.rest();
+    let skeleton = rest.skeleton.as_ref().expect("bones");
+    let parent = |name: &str| {
+        let bone = skeleton.find(name).unwrap_or_else(|| panic!("no {name}"));
+        skeleton.bones()[bone].parent.map(|parent| skeleton.bones()[parent].name.as_str())
+    };
+    // The bone of a hook on a lattice, a joint of a bendy bone and a driven shape key are inputs like any other.
+    assert!(parent("bulge").is_some() && parent("upper#2").is_none() && parent("upper#4").is_some());
+    assert_eq!((parent("shape:Arm/elbow"), parent("object:Band")), (None, Some("upper")));
+    assert!(skeleton.find("fk_helper").is_none() && skeleton.find("root").is_none(), "mechanism is no input");
+    // 80 cm along Blender's z are 80 cm up; a polygon of six corners became triangles.
+    let (low, high) = rest.mesh.bounds();
+    assert!((high.y - 80.0).abs() < 0.1 && low.y > -0.1, "{low} {high}");
+    assert!(rest.mesh.faces().iter().all(|face| face.corner_count() <= 4));
+    assert_eq!(rest.mesh.segments().names, ["Arm", "Band"]);
+    // Everything but the three loose vertices moves with the root.
+    let root = reader.header().controls.find("root.translate_x").expect("a control");
+    let free = 54..57;
+    for pose in reader.poses().take(8).map(|pose| pose.expect("good chunks")) {
+        assert!(pose.controls.0[root].abs() > 0.0);
+        for vertex in free.clone() {
+            assert!(pose.vertices[vertex].distance(rest.mesh.positions()[vertex]) < 1e-3);
+        }
+    }
+    let walk = clip(&replayed(), folder.path().join("test"));
+    assert_eq!(sample(&walk, &Silent).expect("recorded").poses, 21);
+}
+
+/// Blender, installed where it is missing.
+fn blender() -> Program {
+    Program::find(true, &Silent).expect("Blender")
+}
+
+/// Runs a script in Blender's Python.
+fn run_script(script: &Path, words: &[&str]) -> String {
+    let mut command = match blender() {
+        Program::Python(python) => {
+            let mut command = Command::new(python);
+            command.arg(script);
+            command
+        }
+        Program::Blender(blender) => {
+            let mut command = Command::new(blender);
+            command.args(["--background", "--python"]).arg(script).arg("--");
+            command
+        }
+    };
+    let output = command.args(words).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn tiny(folder: &Path) -> PathBuf {
+    let file = folder.join("tiny.blend");
+    run_script(&tool("make.py"), &["tiny", &file.to_string_lossy()]);
+    file
+}
+
+#[test]
+#[ignore = "runs Blender, and installs it where it is missing"]
+fn blender_answers_as_it_did_when_it_was_recorded() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = tiny(folder.path());
+    let rig = file.to_string_lossy().into_owned();
+    let place = |name: &str| folder.path().join(name);
+    sample(&random(&replayed(), place("replayed"), 1), &Silent).expect("recorded");
+    let report = sample(&random(&rig, place("live"), 2), &Silent).expect("sampled");
+    assert_eq!((report.poses, report.failed.len()), (POSES, 0));
+    assert!(place("live/contact-sheet.png").is_file() && place("live/blender.json").is_file());
+    for (live, replayed) in content(&place("live")).iter().zip(content(&place("replayed"))) {
+        let near = |a: &Vec3, b: &Vec3| a.distance(*b) < 1e-3;
+        assert!(live.0.iter().zip(&replayed.0).all(|(a, b)| near(a, b)), "other vertices");
+        assert!(live.1.iter().zip(&replayed.1).all(|(a, b)| a.abs_diff_eq(*b, 1e-3)), "other bones");
+    }
+    // The frames of a clip are what Blender plays.
+    sample(&clip(&rig, place("test")), &Silent).expect("sampled");
+    let script = place("play.py");
+    std::fs::write(&script, PLAY).expect("writable");
+    let played = run_script(&script, &[&rig, &place("played.bin").to_string_lossy()]);
+    assert!(played.contains("21 frames"), "{played}");
+    let bytes = std::fs::read(place("played.bin")).expect("readable");
+    let numbers: Vec<f32> =
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four bytes"))).collect();
+    let frames = content(&place("test"));
+    let count = frames[0].0.len();
+    assert_eq!(numbers.len(), frames.len() * count * 3);
+    for (frame, (vertices, _)) in frames.iter().enumerate() {
+        for (vertex, ours) in vertices.iter().enumerate() {
+            let at = 3 * (frame * count + vertex);
+            let theirs = Vec3::new(numbers[at], numbers[at + 2], -numbers[at + 1]) * 100.0;
+            assert!(ours.distance(theirs) < 0.01, "frame {frame} vertex {vertex}: {ours} {theirs}");
+        }
+    }
+}
+
+/// Plays the action `test` as an animator would, and writes the evaluated vertices of both meshes.
+const PLAY: &str = r#"
+import sys, bpy, numpy as np
+words = sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else sys.argv[1:]
+bpy.ops.wm.open_mainfile(filepath=words[0], use_scripts=False)
+bpy.context.view_layer.layer_collection.children["Bands"].exclude = False
+rig, action = bpy.data.objects["Rig"], bpy.data.actions["test"]
+rig.animation_data.action = action
+rig.animation_data.action_slot = action.slots[0]
+bpy.data.objects["Arm"].modifiers["Subdivision"].show_viewport = False
+out = []
+for frame in range(1, 22):
+    bpy.context.scene.frame_set(frame)
+    for name in ("Arm", "Band"):
+        thing = bpy.data.objects[name].evaluated_get(bpy.context.evaluated_depsgraph_get())
+        out += [list(thing.matrix_world @ v.co) for v in thing.data.vertices]
+np.array(out, np.float32).tofile(words[1])
+print("21 frames")
+"#;
+
+#[test]
+#[ignore = "runs Blender, and installs it where it is missing"]
+fn a_survey_says_what_a_user_must_know() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = tiny(folder.path());
+    let facts = look(&file, &BlenderOptions::default(), &Silent).expect("surveyed").facts;
+    assert_eq!(facts.stray.iter().map(|stray| stray.count).collect::<Vec<_>>(), [3]);
+    assert_eq!((facts.dead_drivers, facts.moves_nothing.as_slice()), (1, ["lower[\"squash\"]".to_owned()].as_slice()));
+    assert_eq!(facts.switches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["lower[\"follow\"]"]);
+    let names: Vec<&str> = facts.controls.iter().map(|control| control.name.as_str()).collect();
+    assert!(names.contains(&"Arm:free") && names.contains(&"lower.rotate_x") && !names.contains(&"lower.rotate_y"));
+    let limit = facts.controls.iter().find(|control| control.name == "lower.rotate_x").expect("a control");
+    assert!(limit.from == "limit" && (limit.low + 10.0).abs() < 0.01 && (limit.high - 120.0).abs() < 0.01);
+
+    // A controls file is written, edited, and read by the next run.
+    let controls_file = folder.path().join("tiny.toml");
+    let options = BlenderOptions { controls_file: Some(controls_file.clone()), ..BlenderOptions::default() };
+    look(&file, &options, &Silent).expect("surveyed");
+    let mut edited = ControlsFile::read_if_there(&controls_file).expect("valid").expect("written");
+    for control in &mut edited.controls {
+        match control.name.as_str() {
+            "lower.rotate_x" => (control.low, control.high) = (-5.0, 60.0),
+            "Arm:free" => control.sample = false,
+            "root.scale_x" => (control.sample, control.low, control.high) = (true, 0.9, 1.1),
+            _ => {}
+        }
+    }
+    edited.write(&controls_file, &file).expect("writable");
+    let facts = look(&file, &options, &Silent).expect("surveyed").facts;
+    let find = |name: &str| facts.controls.iter().find(|control| control.name == name);
+    assert_eq!(find("lower.rotate_x").map(|control| (control.low, control.high)), Some((-5.0, 60.0)));
+    assert!(find("Arm:free").is_none() && find("root.scale_x").is_some());
+
+    // Patterns, switches, and what cannot be.
+    let some = BlenderOptions {
+        controls: vec!["low*".into()],
+        objects: vec!["A*".into()],
+        set: vec!["lower[\"follow\"]=1".into()],
+        ..BlenderOptions::default()
+    };
+    let facts = look(&file, &some, &Silent).expect("surveyed").facts;
+    assert!(facts.controls.iter().all(|control| control.name.starts_with("lower")), "{:?}", facts.controls);
+    assert_eq!(facts.objects.iter().filter(|object| object.recorded).count(), 1);
+    assert_eq!(facts.switches.iter().map(|switch| switch.value).collect::<Vec<_>>(), [1.0]);
+    let wrong = [
+        BlenderOptions { objects: vec!["Leg".into()], ..BlenderOptions::default() },
+        BlenderOptions { set: vec!["lower[\"nothing\"]=1".into()], ..BlenderOptions::default() },
+        BlenderOptions { controls: vec!["fk_helper".into()], ..BlenderOptions::default() },
+    ];
+    for (options, says) in wrong.iter().zip(["no such mesh", "lower[\"nothing\"]", "no control moves"]) {
+        let error = look(&file, options, &Silent).err().expect("a mistake");
+        assert!(error.is_bad_input() && error.to_string().contains(says), "{error}");
+    }
+    // Last, for it is remembered: with its Python, the driver lives and the property moves something.
+    let trusted = BlenderOptions { trust_scripts: true, ..BlenderOptions::default() };
+    let facts = look(&file, &trusted, &Silent).expect("surveyed").facts;
+    assert!(facts.dead_drivers == 0 && facts.moves_nothing.is_empty(), "{:?}", facts.moves_nothing);
+    assert_eq!(facts.inputs["shape"], 2);
+}
