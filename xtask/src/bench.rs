@@ -1,9 +1,9 @@
 //! The benchmarks: each runs commands of the optimised program, as anybody could type them, and the races of
 //! `crates/bench`, and prints what they print. `docs/benchmarks.md` keeps the figures.
 
-use crate::{bench_face, bench_wild};
 use crate::shell::answer;
 pub use crate::shell::{races, understudy};
+use crate::{bench_face, bench_wild};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.

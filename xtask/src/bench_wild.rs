@@ -40,7 +40,12 @@ const RIGS: [Wild; 3] = [
         kinds: &["body", "diff"],
         baselines: "lbs,rigid,lbs4,rr2,wpsd10",
     },
-    Wild { name: "face", sampling: &["--method", "sparse"], kinds: &["skin", "face", "diff"], baselines: "lbs4,lbs32,pca" },
+    Wild {
+        name: "face",
+        sampling: &["--method", "sparse"],
+        kinds: &["skin", "face", "diff"],
+        baselines: "lbs4,lbs32,pca",
+    },
     Wild { name: "many-bones", sampling: &[], kinds: &["body"], baselines: "rigid,lbs4" },
 ];
 
@@ -60,7 +65,9 @@ impl<'a> Words<'a> {
                 "--poses" => out.poses = words.next().context("--poses wants a number")?,
                 "--minutes" => out.minutes = Some(words.next().context("--minutes wants a number")?),
                 name if RIGS.iter().any(|rig| rig.name == name) => out.rigs.push(name),
-                other => bail!("'{other}' is no rig of this benchmark: human, face, many-bones, --poses N, --minutes N"),
+                other => bail!(
+                    "'{other}' is no rig of this benchmark: human, face, many-bones, --poses N, --minutes N"
+                ),
             }
         }
         Ok(out)
@@ -152,7 +159,9 @@ fn make(name: &str, blend: &str) -> Result<()> {
     }
     let script = Path::new("tools/blender-rigs/make.py");
     let mut command = match blender() {
-        Some(program) if program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python")) => {
+        Some(program)
+            if program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python")) =>
+        {
             let mut command = Command::new(program);
             command.arg(script);
             command
@@ -177,7 +186,8 @@ fn blender() -> Option<PathBuf> {
         return Some("blender".into());
     }
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = named("UNDERSTUDY_CACHE").or_else(|| named("XDG_CACHE_HOME").map(|cache| cache.join("understudy")));
+    let cache =
+        named("UNDERSTUDY_CACHE").or_else(|| named("XDG_CACHE_HOME").map(|cache| cache.join("understudy")));
     let cache = cache.or_else(|| named("HOME").map(|home| home.join(".cache/understudy")))?;
     Some(cache.join("bpy-5.0.1/bin/python")).filter(|python| python.is_file())
 }

@@ -178,8 +178,11 @@ pub fn run_bench_twin(json: bool, arguments: BenchTwinArguments) -> Result<()> {
             rows.push(row("of that controls → bones".into(), &by_controls.mechanism_ms));
         }
         rows.push(row("normals, on top".into(), &report.normals_ms));
-        let original =
-            if report.rig_timed { "the original rig, one thread" } else { "the original rig, when it was sampled" };
+        let original = if report.rig_timed {
+            "the original rig, one thread"
+        } else {
+            "the original rig, when it was sampled"
+        };
         rows.extend(report.rig_ms.iter().map(|ms| row(original.into(), ms)));
         format!(
             "{}: a {} twin, {} vertices, {} multiply-adds, {}\n{}\n{}\nmemory {:.1} GB/s, weights read at {:.0} % \

@@ -52,7 +52,11 @@ fn clip(rig: &str, output: PathBuf) -> SampleConfig {
 /// Vertices and bones of every pose.
 fn content(folder: &Path) -> Vec<(Vec<Vec3>, Vec<Affine3A>)> {
     let reader = DatasetReader::open(folder).expect("complete");
-    reader.poses().map(|pose| pose.expect("good chunks")).map(|pose| (pose.vertices, pose.skeleton.0)).collect()
+    reader
+        .poses()
+        .map(|pose| pose.expect("good chunks"))
+        .map(|pose| (pose.vertices, pose.skeleton.0))
+        .collect()
 }
 
 #[test]
@@ -190,10 +194,17 @@ fn a_survey_says_what_a_user_must_know() {
     let file = tiny(folder.path());
     let facts = look(&file, &BlenderOptions::default(), &Silent).expect("surveyed").facts;
     assert_eq!(facts.stray.iter().map(|stray| stray.count).collect::<Vec<_>>(), [3]);
-    assert_eq!((facts.dead_drivers, facts.moves_nothing.as_slice()), (1, ["lower[\"squash\"]".to_owned()].as_slice()));
+    assert_eq!(
+        (facts.dead_drivers, facts.moves_nothing.as_slice()),
+        (1, ["lower[\"squash\"]".to_owned()].as_slice())
+    );
     assert_eq!(facts.switches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["lower[\"follow\"]"]);
     let names: Vec<&str> = facts.controls.iter().map(|control| control.name.as_str()).collect();
-    assert!(names.contains(&"Arm:free") && names.contains(&"lower.rotate_x") && !names.contains(&"lower.rotate_y"));
+    assert!(
+        names.contains(&"Arm:free")
+            && names.contains(&"lower.rotate_x")
+            && !names.contains(&"lower.rotate_y")
+    );
     let limit = facts.controls.iter().find(|control| control.name == "lower.rotate_x").expect("a control");
     assert!(limit.from == "limit" && (limit.low + 10.0).abs() < 0.01 && (limit.high - 120.0).abs() < 0.01);
 

@@ -73,7 +73,10 @@ pub fn export(config: &ExportConfig, watch: &dyn Watch) -> Result<ExportReport, 
     let outputs = [("onnx", config.onnx.as_deref()), ("glb", config.glb.as_deref())];
     let wanted: Vec<_> = outputs.into_iter().filter_map(|(name, path)| Some((name, path?))).collect();
     if wanted.is_empty() && config.blender.is_none() {
-        return Err(JobError::setting("export", "neither an ONNX or a GLB file nor a folder for Blender is named"));
+        return Err(JobError::setting(
+            "export",
+            "neither an ONNX or a GLB file nor a folder for Blender is named",
+        ));
     }
     if let Some(folder) = &config.blender {
         check_folder(folder)?;

@@ -74,7 +74,8 @@ pub(super) fn export_blender(
     };
     let takes = pool.install(|| takes(config, twin, rig.as_deref(), watch))?;
     if takes.is_empty() {
-        let problem = "there is no clip to play: name a dataset that was recorded from one, or the rig with --rig";
+        let problem =
+            "there is no clip to play: name a dataset that was recorded from one, or the rig with --rig";
         return Err(JobError::setting("clip", problem));
     }
     let mut player = twin.player(config.threads);
@@ -133,7 +134,8 @@ fn recorded_mesh(twin: &Twin, path: &Path, config: &GlbSettings) -> Result<Mesh,
 }
 
 fn scene<'a>(mesh: &Mesh, name: &'a str, clips: &'a [BlenderClip]) -> Scene<'a> {
-    let corners = |faces: &[understudy_core::Face]| faces.iter().map(|face| face.corners().to_vec()).collect();
+    let corners =
+        |faces: &[understudy_core::Face]| faces.iter().map(|face| face.corners().to_vec()).collect();
     Scene {
         name,
         vertices: mesh.positions().iter().map(|p| blender_point(*p)).collect(),

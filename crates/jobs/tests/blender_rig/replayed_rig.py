@@ -1,6 +1,6 @@
 """Keeps what a rig answers, and answers it again without the rig: tests of Blender files run without Blender.
 
-    replayed_rig.py record FILE PROGRAM ARGUMENTS...      stands between Understudy and a worker, and writes FILE
+    replayed_rig.py record FILE PROGRAM ARGUMENTS...      stands between Understudy and a worker, and adds to FILE
     replayed_rig.py replay FILE                           answers from FILE; other poses than those fail
 """
 
@@ -23,9 +23,22 @@ def send(sink, tag, payload):
     sink.flush()
 
 
+def read(path):
+    """The description, counts of vertices and bones, and answers by the controls' bytes."""
+    with open(path, "rb") as file:
+        description = file.read(struct.unpack("<I", file.read(4))[0])
+        count, shape = struct.unpack("<I", file.read(4))[0], file.read(8)
+        poses = {}
+        for _ in range(count):
+            key, answer = struct.unpack("<II", file.read(8))
+            key = file.read(key)
+            poses[key] = file.read(answer)
+    return description, shape, poses
+
+
 def record(path, words, source, sink):
     worker = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    description, poses = b"", {}
+    description, shape, poses = read(path) if os.path.exists(path) else (b"", b"", {})
     while request := frame(source):
         send(worker.stdin, *request)
         answer = frame(worker.stdout)
@@ -48,13 +61,7 @@ def record(path, words, source, sink):
 
 
 def replay(path, source, sink):
-    with open(path, "rb") as file:
-        description = file.read(struct.unpack("<I", file.read(4))[0])
-        count, shape = struct.unpack("<I", file.read(4))[0], file.read(8)
-        poses = {}
-        for _ in range(count):
-            key, answer = struct.unpack("<II", file.read(8))
-            poses[file.read(key)] = file.read(answer)
+    description, shape, poses = read(path)
     while request := frame(source):
         if request[0] == b"desc":
             send(sink, b"rig ", description)
