@@ -14,6 +14,7 @@ use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_
 use crate::weights_commands::{run_deform, run_weights};
 use anyhow::Result;
 use clap::CommandFactory as _;
+use understudy_jobs::blender::BlenderOptions;
 use understudy_jobs::characters::{Character, CharactersConfig, characters};
 use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::demo::{DemoConfig, demo};
@@ -145,6 +146,9 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
 }
 
 fn run_sample_actively(json: bool, arguments: SampleArguments) -> Result<()> {
+    let why = "--active opens a Blender file as it was sampled last: sample a few poses with it first";
+    let options = arguments.blender.options(&arguments.rig)? != BlenderOptions::default();
+    refuse_unused(&[("an option of Blender files", options, why)])?;
     let defaults = ActiveConfig::default();
     let config = ActiveConfig {
         rig: arguments.rig,
