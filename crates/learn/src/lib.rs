@@ -13,6 +13,7 @@ pub mod diff;
 pub mod ensemble;
 pub mod face;
 mod held_back;
+pub mod ik;
 mod matrix;
 pub mod mechanism;
 mod method;

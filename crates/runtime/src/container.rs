@@ -166,6 +166,37 @@ fn checksum<'a>(
     format!("{:016x}", hash.finish())
 }
 
+/// A file with one more section: a text of the metadata and tensors whose names begin with its key, in place of one that
+/// was there.
+pub(crate) fn with_section(
+    bytes: &[u8],
+    key: &'static str,
+    text: String,
+    arrays: Vec<(String, Array)>,
+) -> Result<Vec<u8>, TwinError> {
+    let file = Opened::parse(bytes)?;
+    let prefix = format!("{key}.");
+    let mut texts: Vec<(&str, &str)> =
+        file.tensors.metadata().iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    texts.retain(|(name, _)| *name != "checksum" && *name != key);
+    texts.push((key, &text));
+    let kept = file.tensors.names().filter(|name| !name.starts_with(&prefix));
+    let mut tensors: Vec<(&str, Tensor<'_>)> =
+        kept.filter_map(|name| Some((name, file.tensors.get(name)?))).collect();
+    for (name, array) in &arrays {
+        let Array { kind, shape, bytes } = array;
+        tensors.push((name, Tensor { kind: *kind, shape, bytes }));
+    }
+    let sum = checksum(texts.iter().copied(), tensors.iter().copied());
+    let mut writer = TensorWriter::default();
+    texts.iter().for_each(|(name, text)| writer.metadata(name, (*text).to_owned()));
+    writer.metadata("checksum", sum);
+    for (name, tensor) in tensors {
+        writer.add(name, tensor.kind, tensor.shape, tensor.bytes.to_vec());
+    }
+    writer.finish().map_err(|error| TwinError::Container(error.to_string()))
+}
+
 /// The checksum before version 4: over the header, a text of the kind's own and the tensors' names and bytes.
 fn checksum_before_4(texts: [&str; 2], file: &Tensors<'_>) -> String {
     let mut hash = Fnv::default();
@@ -251,6 +282,11 @@ impl<'a> Opened<'a> {
     fn text(&self, key: &str) -> Result<&str, TwinError> {
         let missing = || TwinError::Kind(format!("not a twin: metadata '{key}' is missing"));
         self.tensors.metadata().get(key).map(String::as_str).ok_or_else(missing)
+    }
+
+    /// Whether there is a section of that name.
+    pub fn has_section(&self, key: &str) -> bool {
+        self.tensors.metadata().contains_key(key)
     }
 
     /// A text of the metadata as JSON.

@@ -35,6 +35,7 @@ mod dense;
 mod error;
 mod four_lanes;
 mod header;
+pub mod ik;
 mod large_pages;
 pub mod mechanism;
 mod player;

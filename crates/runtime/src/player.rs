@@ -70,6 +70,23 @@ pub(crate) trait Play: Send + Sync {
     ) -> Result<(), PoseError> {
         Err(NO_GRADIENT)
     }
+    /// Of the first vertices: where they are, and their derivatives, three rows each.
+    fn jacobian(
+        &mut self,
+        pose: Pose<'_>,
+        vertices: &mut [Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let width = by_controls.len() / (3 * vertices.len()).max(1);
+        for (row, by_controls) in by_controls.chunks_exact_mut(width.max(1)).enumerate() {
+            let mut one = |places: &[Vec3], slopes: &mut [Vec3]| {
+                vertices.copy_from_slice(&places[..vertices.len()]);
+                slopes[row / 3][row % 3] = 1.0;
+            };
+            self.gradient(pose, &mut one, by_controls)?;
+        }
+        Ok(())
+    }
 }
 
 const NO_GRADIENT: PoseError = PoseError::Kind("twins of this kind have no gradient");
@@ -183,5 +200,22 @@ impl Player {
             (_, pose) => self.memory.gradient(pose, &mut once, by_controls)?,
         }
         Ok(value.expect("a kind that has a gradient asks for the loss once"))
+    }
+
+    /// The first vertices of the pose, as many as `vertices` holds, and their derivatives by the controls, `∂v/∂p`: rows
+    /// x, y, z of the first vertex, then of the next, `[3 n × C]`. Meant for few vertices: see [`Twin::of_vertices`].
+    pub fn jacobian(
+        &mut self,
+        pose: Pose<'_>,
+        vertices: &mut [Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let most = self.twin.vertex_count();
+        if vertices.len() > most {
+            return Err(PoseError::Count { what: "vertices", got: vertices.len(), want: most });
+        }
+        let want = 3 * vertices.len() * self.twin.header().inputs.controls.len();
+        crate::error::check_count("derivatives by controls", by_controls.len(), want)?;
+        self.memory.jacobian(pose, vertices, by_controls)
     }
 }

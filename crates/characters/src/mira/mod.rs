@@ -14,6 +14,7 @@ mod clips;
 mod controls;
 mod hair;
 mod head;
+mod landmarks;
 mod layers;
 mod lids;
 mod model;
@@ -25,6 +26,8 @@ mod shapes;
 mod strokes;
 #[cfg(test)]
 mod tests;
+
+pub use landmarks::landmarks;
 
 use anatomy::Anatomy;
 use understudy_rigs::RigError;

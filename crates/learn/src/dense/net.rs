@@ -5,12 +5,29 @@ use understudy_core::Random;
 use understudy_runtime::dense::Kernel;
 use understudy_runtime::diff::HiddenActivation;
 
+/// What follows every layer but the last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Between {
+    Tanh,
+    /// With this slope below zero.
+    Rectifier(f32),
+}
+
+impl From<HiddenActivation> for Between {
+    fn from(activation: HiddenActivation) -> Self {
+        match activation {
+            HiddenActivation::Tanh => Self::Tanh,
+            HiddenActivation::Relu => Self::Rectifier(0.0),
+        }
+    }
+}
+
 /// Layers `sizes[0] → sizes[1] → …`, tanh (or a rectifier) after all but the last. All parameters lie in one array:
 /// per layer weights `[out × in]` by rows, then the bias `[out]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Net {
     sizes: Vec<usize>,
-    activation: HiddenActivation,
+    between: Between,
     /// Where each layer starts.
     offsets: Vec<usize>,
     /// All parameters.
@@ -26,20 +43,29 @@ impl Net {
     /// As [`Net::new`]; before a rectifier, which halves the variance, weights are uniform in `±sqrt(6/in)` (He et al.
     /// 2015).
     pub fn with_activation(sizes: &[usize], activation: HiddenActivation, random: &mut Random) -> Self {
+        Self::build(sizes, activation.into(), random)
+    }
+
+    /// With rectifiers of this slope below zero.
+    pub fn leaky(sizes: &[usize], slope: f32, random: &mut Random) -> Self {
+        Self::build(sizes, Between::Rectifier(slope), random)
+    }
+
+    fn build(sizes: &[usize], between: Between, random: &mut Random) -> Self {
         let layers = sizes.len() - 1;
         let mut offsets = Vec::new();
         let mut parameters = Vec::new();
         for (layer, pair) in sizes.windows(2).enumerate() {
             offsets.push(parameters.len());
-            let fan = match activation {
-                HiddenActivation::Relu if layer + 1 < layers => pair[0],
+            let fan = match between {
+                Between::Rectifier(_) if layer + 1 < layers => pair[0],
                 _ => pair[0] + pair[1],
             };
             let limit = (6.0 / fan.max(1) as f32).sqrt();
             parameters.extend((0..pair[0] * pair[1]).map(|_| random.uniform(-limit, limit)));
             parameters.extend(std::iter::repeat_n(0.0, pair[1]));
         }
-        Self { sizes: sizes.to_vec(), activation, offsets, parameters }
+        Self { sizes: sizes.to_vec(), between, offsets, parameters }
     }
 
     /// Sizes from input to output.
@@ -91,14 +117,21 @@ impl Pass {
             }
             multiply(out, 1.0, View::new(source, rows, size), View::new(weights, next, size).transposed());
             if layer + 1 < net.layer_count() {
-                match net.activation {
-                    HiddenActivation::Tanh => self.kernel.tanh(out),
-                    HiddenActivation::Relu => out.iter_mut().for_each(|x| *x = x.max(0.0)),
+                match net.between {
+                    Between::Tanh => self.kernel.tanh(out),
+                    Between::Rectifier(slope) => {
+                        out.iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { slope * *x });
+                    }
                 }
             }
         }
         let last = net.layer_count() - 1;
         &self.outputs[last][..rows * net.sizes[last + 1]]
+    }
+
+    /// What the last [`Self::forward`] gave, `[capacity × last]`.
+    pub fn outputs(&self) -> &[f32] {
+        self.outputs.last().expect("a net has a layer")
     }
 
     /// Half the mean over rows of the squared distance to `targets` after [`Self::forward`] on the same
@@ -150,10 +183,12 @@ impl Pass {
                 let (weights, _) = net.layer(layer);
                 multiply(earlier, 0.0, View::new(delta, rows, next), View::new(weights, next, size));
                 let outputs = earlier.iter_mut().zip(&self.outputs[layer - 1]);
-                match net.activation {
+                match net.between {
                     // tanh' = 1 − tanh².
-                    HiddenActivation::Tanh => outputs.for_each(|(d, y)| *d *= 1.0 - y * y),
-                    HiddenActivation::Relu => outputs.filter(|(_, y)| **y <= 0.0).for_each(|(d, _)| *d = 0.0),
+                    Between::Tanh => outputs.for_each(|(d, y)| *d *= 1.0 - y * y),
+                    Between::Rectifier(slope) => {
+                        outputs.filter(|(_, y)| **y <= 0.0).for_each(|(d, _)| *d *= slope);
+                    }
                 }
             }
         }

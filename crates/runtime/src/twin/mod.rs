@@ -14,6 +14,7 @@ mod lanes;
 pub mod network;
 #[cfg(not(feature = "internals"))]
 pub(crate) mod network;
+mod part;
 pub(crate) mod shared;
 #[cfg(feature = "skin")]
 pub mod skin;

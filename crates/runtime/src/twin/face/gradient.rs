@@ -1,7 +1,7 @@
 //! The derivative of a face twin by its controls: from `∂L/∂V` to `∂L/∂p`, by hand, without allocating.
 //! Inverse kinematics and capture walk along it.
 
-use super::map_decoder::{Images, MapDecoder};
+use super::map_decoder::{Images, MapDecoder, MapShape, map_stride};
 use super::{FaceTwin, LEAK, Map, Net, RigidBody, sample};
 use crate::PoseError;
 use crate::error::check_count;
@@ -81,6 +81,54 @@ impl GradientSpace {
             local: vec![Vec3::ZERO; twin.vertex_count()],
             slopes: vec![Vec3::ZERO; twin.vertex_count()],
         }
+    }
+}
+
+/// For every vertex of a small twin the networks that move it, each with a decoder of the vertex's own pixels.
+pub(crate) struct LocalDecoders {
+    /// Network, place among its vertices, decoder where it has a map.
+    of_vertex: Vec<Vec<(usize, usize, Option<MapDecoder>)>>,
+    /// Vertices of rigid parts, which depend on others.
+    whole: Vec<bool>,
+    /// Derivatives by images, one set per shape.
+    images: Vec<(MapShape, Images)>,
+    slopes: Vec<Vec3>,
+}
+
+impl LocalDecoders {
+    /// For the first vertices of a twin.
+    pub fn new(twin: &FaceTwin, vertices: usize) -> Self {
+        let mut of_vertex: Vec<Vec<(usize, usize, Option<MapDecoder>)>> =
+            (0..vertices).map(|_| Vec::new()).collect();
+        let mut images: Vec<(MapShape, Images)> = Vec::new();
+        for (index, net) in twin.nets.iter().enumerate() {
+            let map = net.map.as_ref().map(|map| (map, map.parts()));
+            for (place, vertex) in net.vertices.iter().enumerate() {
+                let Some(list) = of_vertex.get_mut(*vertex as usize) else { continue };
+                let decoder = map.as_ref().map(|(map, parts)| {
+                    let sample = std::slice::from_ref(&map.samples[place]);
+                    let sampled = sample::sampled_pixels(sample, parts.shape.map_side());
+                    let mut decoder = MapDecoder::new(parts.shape, LEAK, &sampled);
+                    decoder.load(&parts.parameters);
+                    if !images.iter().any(|(shape, _)| *shape == parts.shape) {
+                        images.push((parts.shape, decoder.images()));
+                    }
+                    decoder
+                });
+                list.push((index, place, decoder));
+            }
+        }
+        let mut whole = vec![false; vertices];
+        let rigid = twin.rigid.iter().flat_map(|segment| &segment.vertices);
+        for vertex in rigid.chain(twin.bodies.iter().flat_map(|body| &body.vertices)) {
+            whole.get_mut(*vertex as usize).into_iter().for_each(|whole| *whole = true);
+        }
+        Self { of_vertex, whole, images, slopes: vec![Vec3::ZERO; twin.vertex_count()] }
+    }
+
+    /// How many vertices it was made for.
+    pub fn len(&self) -> usize {
+        self.of_vertex.len()
     }
 }
 
@@ -166,6 +214,10 @@ impl FaceTwin {
             for (slope, vertex) in tape.slopes.iter_mut().zip(&net.vertices) {
                 *slope = space.slopes[*vertex as usize];
             }
+            // A loss of a few vertices leaves most networks alone.
+            if tape.slopes.iter().all(|slope| *slope == Vec3::ZERO) {
+                continue;
+            }
             let last = tape.dense.slopes.last_mut().expect("inputs at least");
             match (&net.map, &mut tape.decoder) {
                 (Some(Map { samples, .. }), Some(pass)) => {
@@ -191,6 +243,70 @@ impl FaceTwin {
             }
             tape.dense.backward(kernel, Between::Leaky { slope: LEAK, of_last: 0 });
             spread(&tape.dense.slopes[0], &net.inputs.inputs, &net.inputs.scale, by_controls);
+        }
+        Ok(())
+    }
+
+    /// After [`FaceTwin::forward`] at the same pose: derivatives of the first vertices by the controls, three rows each.
+    /// Of every network only the pixels that a vertex reads are gone back through.
+    pub(crate) fn jacobian(
+        &self,
+        space: &mut GradientSpace,
+        local: &mut LocalDecoders,
+        vertices: usize,
+        rows: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let (width, kernel) = (self.control_count(), self.kernel);
+        let back = space.motion.rotation.transpose().as_mat3();
+        for (vertex, rows) in rows.chunks_exact_mut((3 * width).max(1)).enumerate().take(vertices) {
+            if local.whole[vertex] {
+                for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
+                    local.slopes[vertex][axis] = 1.0;
+                    self.backward(space, &local.slopes, row)?;
+                    local.slopes[vertex] = Vec3::ZERO;
+                }
+                continue;
+            }
+            rows.fill(0.0);
+            for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
+                if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
+                    let pair = (space.local[vertex], Vec3::AXES[axis]);
+                    chain.backward_motion(kernel, net, space.motion.backward(std::iter::once(pair)), row);
+                }
+            }
+            for (net, place, decoder) in &mut local.of_vertex[vertex] {
+                let (net, tape) = (&self.nets[*net], &mut space.nets[*net]);
+                for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
+                    let slope = if self.frame.is_some() { back * Vec3::AXES[axis] } else { Vec3::AXES[axis] };
+                    let last = tape.dense.slopes.last_mut().expect("inputs at least");
+                    match (&net.map, &mut tape.decoder, &mut *decoder) {
+                        (Some(Map { samples, .. }), Some(pass), Some(decoder)) => {
+                            let shape = decoder.shape();
+                            let (side, outputs) = (shape.map_side(), shape.outputs);
+                            let sample = std::slice::from_ref(&samples[*place]);
+                            // Only the pixels of this vertex are read: no other has to be cleared.
+                            for pixel in sample[0].pixels(side) {
+                                let start = pixel * map_stride(outputs);
+                                pass.by_map[start..start + outputs].fill(0.0);
+                            }
+                            sample::scatter(&[slope], side, outputs, 0, sample, &mut pass.by_map);
+                            let slopes = local.images.iter_mut().find(|(of, _)| of == shape);
+                            let (_, slopes) = slopes.expect("made for these networks");
+                            if axis == 0 {
+                                slopes.clear();
+                            }
+                            decoder.backward(kernel, &pass.images, &pass.by_map, slopes);
+                            decoder.store_input_gradients(slopes, last);
+                        }
+                        _ => {
+                            last.fill(0.0);
+                            last[3 * *place..3 * *place + 3].copy_from_slice(&slope.to_array());
+                        }
+                    }
+                    tape.dense.backward(kernel, Between::Leaky { slope: LEAK, of_last: 0 });
+                    spread(&tape.dense.slopes[0], &net.inputs.inputs, &net.inputs.scale, row);
+                }
+            }
         }
         Ok(())
     }

@@ -147,6 +147,14 @@ pub struct Images {
     shared_features: Vec<f32>,
 }
 
+impl Images {
+    /// All zero again.
+    pub fn clear(&mut self) {
+        self.layers.iter_mut().for_each(|layer| layer.fill(0.0));
+        self.shared_features.fill(0.0);
+    }
+}
+
 /// Numbers per pixel of the map: offset, normal where there is one, padding.
 pub fn map_stride(outputs: usize) -> usize {
     outputs.next_multiple_of(4)

@@ -37,7 +37,7 @@ mod stencil;
 
 pub(crate) use evaluate::Workspace;
 pub use file::to_bytes;
-pub(crate) use gradient::GradientSpace;
+pub(crate) use gradient::{GradientSpace, LocalDecoders};
 pub use map_decoder::MapShape;
 
 use crate::Header;

@@ -1,6 +1,6 @@
 //! What the run time asks of a face.
 
-use super::{FaceTwin, GradientSpace, Workspace, file, to_bytes};
+use super::{FaceTwin, GradientSpace, LocalDecoders, Workspace, file, to_bytes};
 use crate::error::check_count;
 use crate::player::{Loss, Play, WANTS_CONTROLS};
 use crate::twin::Kind;
@@ -56,8 +56,18 @@ struct FacePlay {
 
 struct Gradient {
     space: GradientSpace,
+    /// For derivatives of single vertices, where they are asked for.
+    local: Option<LocalDecoders>,
     vertices: Vec<Vec3>,
     by_vertices: Vec<Vec3>,
+}
+
+impl Gradient {
+    fn new(twin: &FaceTwin) -> Box<Self> {
+        let zeros = vec![Vec3::ZERO; twin.vertex_count()];
+        let space = GradientSpace::new(twin);
+        Box::new(Self { space, local: None, vertices: zeros.clone(), by_vertices: zeros })
+    }
 }
 
 impl Play for FacePlay {
@@ -96,17 +106,30 @@ impl Play for FacePlay {
     ) -> Result<(), PoseError> {
         let Pose::Controls(controls) = pose else { return Err(WANTS_CONTROLS) };
         let twin = &self.twin;
-        let make = || {
-            Box::new(Gradient {
-                space: GradientSpace::new(twin),
-                vertices: vec![Vec3::ZERO; twin.vertex_count()],
-                by_vertices: vec![Vec3::ZERO; twin.vertex_count()],
-            })
-        };
-        let Gradient { space, vertices, by_vertices } = &mut **self.gradient.get_or_insert_with(make);
+        let memory = self.gradient.get_or_insert_with(|| Gradient::new(twin));
+        let Gradient { space, vertices, by_vertices, .. } = &mut **memory;
         twin.forward(controls, space, vertices)?;
         by_vertices.fill(Vec3::ZERO);
         loss(vertices, by_vertices);
         twin.backward(space, by_vertices, by_controls)
+    }
+
+    fn jacobian(
+        &mut self,
+        pose: Pose<'_>,
+        out: &mut [Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let Pose::Controls(controls) = pose else { return Err(WANTS_CONTROLS) };
+        let twin = &self.twin;
+        let memory = self.gradient.get_or_insert_with(|| Gradient::new(twin));
+        let Gradient { space, local, vertices, .. } = &mut **memory;
+        if local.as_ref().is_none_or(|local| local.len() < out.len()) {
+            *local = Some(LocalDecoders::new(twin, out.len()));
+        }
+        twin.forward(controls, space, vertices)?;
+        out.copy_from_slice(&vertices[..out.len()]);
+        let local = local.as_mut().expect("it was just made");
+        twin.jacobian(space, local, out.len(), by_controls)
     }
 }

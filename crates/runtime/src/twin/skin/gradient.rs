@@ -20,6 +20,9 @@ pub(super) struct GradientSpace {
     features: Vec<f32>,
     by_features: Vec<f32>,
     output: Layer,
+    /// The last layer by rows, once derivatives of single vertices are asked for.
+    output_rows: Vec<f32>,
+    component_rows: Vec<f32>,
     numbers: Vec<f32>,
     by_numbers: Vec<f32>,
     /// Components with rows and columns exchanged, what they add, and derivatives by coefficients.
@@ -56,6 +59,8 @@ impl GradientSpace {
             features: vec![0.0; padded(columns)],
             by_features: vec![0.0; padded(columns)],
             output: turned(&parts.output.weights, rows, columns),
+            output_rows: Vec::new(),
+            component_rows: Vec::new(),
             numbers: vec![0.0; padded(rows)],
             by_numbers: vec![0.0; padded(rows)],
             components: (components > 0).then(|| turned(&parts.components, flat, components)),
@@ -112,6 +117,69 @@ impl SkinTwin {
         Ok(())
     }
 
+    /// After [`SkinTwin::forward`] at the same pose: the derivative of one coordinate of one vertex by the controls. Only the
+    /// numbers of the vertex's own bones are gone back through.
+    pub(super) fn backward_one(
+        &self,
+        space: &mut GradientSpace,
+        vertex: usize,
+        axis: usize,
+        by_controls: &mut [f32],
+    ) {
+        by_controls.fill(0.0);
+        let (kernel, inputs, columns) = (self.kernel, self.inputs.inputs.len(), self.output.columns());
+        let mut slope = Vec3::AXES[axis];
+        if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
+            let pair = (space.local[vertex], slope);
+            chain.backward_motion(kernel, net, space.motion.backward(std::iter::once(pair)), by_controls);
+            slope = space.motion.rotation.transpose().as_mat3() * slope;
+        }
+        if space.output_rows.is_empty() {
+            space.output_rows = self.output.unpack().0;
+        }
+        if let Some(basis) = self.components.as_ref().filter(|_| space.component_rows.is_empty()) {
+            space.component_rows = basis.unpack().0;
+        }
+        space.by_features.fill(0.0);
+        let GradientSpace { by_features, output_rows, component_rows, .. } = space;
+        let mut add = |row: usize, share: f32| {
+            let weights = &output_rows[row * columns..(row + 1) * columns];
+            by_features.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += share * weight);
+        };
+        for (bone, weight) in space.weights.row(vertex) {
+            let from = (space.rest[vertex] - self.centres[bone]).extend(1.0) * weight;
+            for number in 0..BONE_NUMBERS {
+                let share = slope[number / 4] * from[number % 4];
+                if share != 0.0 {
+                    add(bone * BONE_NUMBERS + number, share);
+                }
+            }
+        }
+        if let Some(basis) = &self.components {
+            let count = basis.columns();
+            for component in 0..count {
+                let share: f32 =
+                    (0..3).map(|a| slope[a] * component_rows[(3 * vertex + a) * count + component]).sum();
+                add(BONE_NUMBERS * self.bone_count() + component, share);
+            }
+        }
+        self.backward_features(space, inputs, by_controls);
+    }
+
+    /// From derivatives by what the last layer reads to those by controls, which are added to.
+    fn backward_features(&self, space: &mut GradientSpace, inputs: usize, by_controls: &mut [f32]) {
+        if let Some(layer) = self.hidden.last() {
+            let outputs = space.hidden.outputs.last().expect("inputs at least");
+            let slopes = space.hidden.slopes.last_mut().expect("inputs at least");
+            let through = space.by_features[inputs..inputs + layer.rows()].iter().zip(outputs);
+            // tanh' = 1 − tanh².
+            slopes.iter_mut().zip(through).for_each(|(slot, (slope, y))| *slot = slope * (1.0 - y * y));
+            space.hidden.backward(self.kernel, Between::Tanh);
+            spread(&space.hidden.slopes[0], &self.inputs.inputs, &self.inputs.scale, by_controls);
+        }
+        spread(&space.by_features[..inputs], &self.inputs.inputs, &self.inputs.scale, by_controls);
+    }
+
     /// After [`SkinTwin::forward`] at the same pose: from `by_vertices`, `∂L/∂V` `[V]`, to `∂L/∂p` `[C]`.
     pub(super) fn backward(
         &self,
@@ -149,16 +217,7 @@ impl SkinTwin {
             own.iter_mut().zip(&space.by_coefficients).for_each(|(slot, slope)| *slot = *slope);
         }
         space.output.apply(kernel, &space.by_numbers, &mut space.by_features);
-        if let Some(layer) = self.hidden.last() {
-            let outputs = space.hidden.outputs.last().expect("inputs at least");
-            let slopes = space.hidden.slopes.last_mut().expect("inputs at least");
-            let through = space.by_features[inputs..inputs + layer.rows()].iter().zip(outputs);
-            // tanh' = 1 − tanh².
-            slopes.iter_mut().zip(through).for_each(|(slot, (slope, y))| *slot = slope * (1.0 - y * y));
-            space.hidden.backward(kernel, Between::Tanh);
-            spread(&space.hidden.slopes[0], &self.inputs.inputs, &self.inputs.scale, by_controls);
-        }
-        spread(&space.by_features[..inputs], &self.inputs.inputs, &self.inputs.scale, by_controls);
+        self.backward_features(space, inputs, by_controls);
         Ok(())
     }
 }

@@ -65,6 +65,13 @@ struct Gradient {
     by_vertices: Vec<Vec3>,
 }
 
+impl Gradient {
+    fn new(twin: &SkinTwin) -> Box<Self> {
+        let zeros = vec![Vec3::ZERO; twin.vertex_count()];
+        Box::new(Self { space: GradientSpace::new(twin), vertices: zeros.clone(), by_vertices: zeros })
+    }
+}
+
 impl Play for SkinPlay {
     fn pose(&mut self, pose: Pose<'_>, workers: Option<&Workers>, out: &mut [Vec3]) -> Result<(), PoseError> {
         let Pose::Controls(controls) = pose else { return Err(WANTS_CONTROLS) };
@@ -97,17 +104,29 @@ impl Play for SkinPlay {
     ) -> Result<(), PoseError> {
         let Pose::Controls(controls) = pose else { return Err(WANTS_CONTROLS) };
         let twin = &self.twin;
-        let make = || {
-            Box::new(Gradient {
-                space: GradientSpace::new(twin),
-                vertices: vec![Vec3::ZERO; twin.vertex_count()],
-                by_vertices: vec![Vec3::ZERO; twin.vertex_count()],
-            })
-        };
-        let Gradient { space, vertices, by_vertices } = &mut **self.gradient.get_or_insert_with(make);
+        let memory = self.gradient.get_or_insert_with(|| Gradient::new(twin));
+        let Gradient { space, vertices, by_vertices } = &mut **memory;
         twin.forward(controls, space, vertices)?;
         by_vertices.fill(Vec3::ZERO);
         loss(vertices, by_vertices);
         twin.backward(space, by_vertices, by_controls)
+    }
+
+    fn jacobian(
+        &mut self,
+        pose: Pose<'_>,
+        out: &mut [Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let Pose::Controls(controls) = pose else { return Err(WANTS_CONTROLS) };
+        let twin = &self.twin;
+        let memory = self.gradient.get_or_insert_with(|| Gradient::new(twin));
+        let Gradient { space, vertices, .. } = &mut **memory;
+        twin.forward(controls, space, vertices)?;
+        out.copy_from_slice(&vertices[..out.len()]);
+        for (row, slopes) in by_controls.chunks_exact_mut(controls.len().max(1)).enumerate() {
+            twin.backward_one(space, row / 3, row % 3, slopes);
+        }
+        Ok(())
     }
 }
