@@ -7,7 +7,7 @@ pub use crate::shell::{races, understudy};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, auto, wasm, race, eval, ablations, studio";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, auto, wasm, race, eval, ablations, studio";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -21,6 +21,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"skin", more)) => skin(more),
         Some((&"wasm", more)) => crate::web::bench(more),
         Some((&"studio", more)) => crate::studio::bench(more),
+        Some((&"ik", more)) => ik(more),
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }
@@ -75,6 +76,40 @@ fn skin(words: &[&str]) -> Result<()> {
         if more.is_empty() && rig != "aura" {
             races(&["race", &format!("target/bench/skin-{rig}-4000/skin.twin")])?;
         }
+    }
+    Ok(())
+}
+
+/// Posing by hand: limbs, then faces that follow points, of Mira and of ict (where its data is present). A face twin and its
+/// dense rival are learned in minutes, both learn to follow points, and are weighed on poses that were held out and on
+/// dragged points. `--poses N` and `--minutes M` (of each twin) change the size; names of characters choose among them.
+fn ik(words: &[&str]) -> Result<()> {
+    const RIGS: [&str; 2] = ["mira", "ict"];
+    let option = |name: &str, usual: &'static str| -> String {
+        let place = words.iter().position(|word| *word == name);
+        place.and_then(|place| words.get(place + 1)).map_or(usual.into(), |value| (*value).into())
+    };
+    let (poses, minutes, steps) =
+        (option("--poses", "8000"), option("--minutes", "10"), option("--steps", "12000"));
+    let chosen: Vec<&str> = RIGS.into_iter().filter(|rig| words.contains(rig)).collect();
+    let there = |rig: &&str| *rig != "ict" || answer(&["info", rig]).is_ok();
+    let rigs = if chosen.is_empty() { RIGS.into_iter().filter(there).collect() } else { chosen };
+    for rig in rigs {
+        let at = |name: &str| format!("target/bench/ik-{rig}-{poses}/{name}");
+        let (train, held, roar) = (at("train"), at("held-out"), at("roar"));
+        let (twin, dense) = (at("face.twin"), at("dense.twin"));
+        let left_out = ["--exclude", "roar", "--hold-out", "0.1"];
+        let stray = if rig == "ict" { "0.1" } else { "0.03" };
+        let noise = ["sample", rig, "-o", &train, "--method", "noise", "--poses", &poses, "--stray", stray];
+        understudy(&[&noise[..], &left_out].concat())?;
+        understudy(&[&["sample", rig, "-o", &held, "--held-out"], &left_out[..]].concat())?;
+        understudy(&["sample", rig, "-o", &roar, "--clip", "roar"])?;
+        understudy(&["learn", "face", &train, "-o", &twin, "--minutes", &minutes])?;
+        understudy(&["learn", "face", &train, "-o", &dense, "--dense", "--minutes", &minutes])?;
+        let (follows, dense_follows) = (at("follows.twin"), at("dense-follows.twin"));
+        understudy(&["learn", "ik", &twin, &train, "-o", &follows, "--steps", &steps])?;
+        understudy(&["learn", "ik", &dense, &train, "-o", &dense_follows, "--steps", &steps])?;
+        races(&["ik", &follows, "--data", &held, "--data", &roar, "--dense", &dense_follows])?;
     }
     Ok(())
 }

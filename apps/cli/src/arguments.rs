@@ -3,6 +3,7 @@
 
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
+use crate::pose_arguments::PoseArguments;
 use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -65,6 +66,16 @@ A run that was interrupted goes on where it stopped when the same command is giv
 Reads   .obj .glb .gltf .npz .bvh .csv, a rig by name, a dataset folder
 Writes  .obj .glb .npz .bvh .csv")]
     Convert(ConvertArguments),
+    /// Poses a body by its hands, feet and torso, or a face by points that are dragged; controls come out.
+    #[command(after_help = "Examples:
+  understudy pose rook --list
+  understudy pose rook --reach hand_L=60,150,40 --lock foot_L --lock foot_R --reach torso=0,85,5 -o pose.png
+  understudy pose rook --targets reach.csv --clip walk --lock foot_R -o take.csv
+  understudy pose mira.twin --point mouth_corner_L=3.5,150,8 -o smile.csv --json
+
+Places are in cm. A table of targets has a column per coordinate (hand_L.x) and a row per frame.
+Methods and equations: docs/methods/inverse-kinematics.md")]
+    Pose(Box<PoseArguments>),
     /// Says what is inside a file, a dataset, a twin or a rig.
     #[command(after_help = "Examples:
   understudy info model.glb
@@ -315,7 +326,7 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_setting(text: &str) -> Result<(String, f32), String> {
+pub(crate) fn parse_setting(text: &str) -> Result<(String, f32), String> {
     let (name, value) = text.rsplit_once('=').ok_or("CONTROL=VALUE is wanted")?;
     let number = value.trim().parse::<f32>().map_err(|_| format!("'{value}' is not a number"))?;
     Ok((name.trim().to_owned(), number))

@@ -7,6 +7,7 @@ use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::invert_commands::run_invert;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
+use crate::pose_commands::run_pose;
 use crate::progress::{watched, watched_keeping};
 use crate::studio_command::run_studio;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
@@ -29,6 +30,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Sample(arguments) => run_sample(json, arguments),
         Command::Render(arguments) => run_render(json, arguments),
         Command::Convert(arguments) => run_convert(json, arguments),
+        Command::Pose(arguments) => run_pose(json, *arguments),
         Command::Info(arguments) => run_info(json, arguments),
         Command::Invert(arguments) => run_invert(json, *arguments),
         Command::Demo(arguments) => run_demo(json, arguments),

@@ -9,6 +9,7 @@ use understudy_jobs::twin::auto::{AutoConfig, Limits};
 use understudy_jobs::twin::body::{Base, BodyLearning};
 use understudy_jobs::twin::diff::{Coordinates, DiffLearning, SkinSource};
 use understudy_jobs::twin::face::FaceLearning;
+use understudy_jobs::twin::ik::{IkSettings, LearnIkConfig};
 use understudy_jobs::twin::mechanism::MechanismChoice;
 use understudy_jobs::twin::skin::SkinLearning;
 
@@ -65,6 +66,19 @@ Method: docs/methods/skin-twin.md")]
 
 Method: docs/methods/skinning-decomposition.md")]
     Lbs(LearnLbsArguments),
+    /// Teaches a twin to follow points that are dragged: a network poses it, through the twin's own derivatives.
+    #[command(after_help = "Examples:
+  understudy learn ik mira.twin data/mira -o mira.twin
+  understudy learn ik hero.twin data/hero --points points.toml --dimensions 2 -o hero-ik.twin
+
+A file of points:
+  [[point]]
+  name = \"mouth_corner_L\"
+  vertex = 1204
+  region = \"mouth\"
+
+Method: docs/methods/inverse-kinematics.md")]
+    Ik(LearnIkArguments),
 }
 
 impl LearnCommand {
@@ -77,6 +91,7 @@ impl LearnCommand {
             Self::Face(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Skin(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Lbs(arguments) => Err(Other::Lbs(Box::new(arguments))),
+            Self::Ik(arguments) => Err(Other::Ik(Box::new(arguments))),
         }
     }
 }
@@ -87,6 +102,75 @@ pub enum Other {
     Auto(Box<LearnAutoArguments>),
     /// A plain skin.
     Lbs(Box<LearnLbsArguments>),
+    /// A section of a twin.
+    Ik(Box<LearnIkArguments>),
+}
+
+/// Of `learn ik`.
+#[derive(Debug, Args)]
+pub struct LearnIkArguments {
+    /// The twin: of a face, differential or skin, posed by controls.
+    pub twin: PathBuf,
+    /// Folder of the dataset that it was learned from, or another of its rig.
+    pub data: PathBuf,
+    /// The twin with what it has learned; may be the same file.
+    #[arg(short, long, value_name = "FILE.twin")]
+    pub output: PathBuf,
+    /// A file of points: names, vertices and regions [default: 54 points of mira and ict].
+    #[arg(long, value_name = "FILE.toml")]
+    pub points: Option<PathBuf>,
+    /// 3: points are dragged in space; 2: on a screen, seen along z.
+    #[arg(long, value_name = "2|3", default_value_t = 3, allow_negative_numbers = true)]
+    pub dimensions: usize,
+    /// Steps of training.
+    #[arg(long, value_name = "N", default_value_t = IkSettings::default().steps)]
+    pub steps: usize,
+    /// Most poses that are read.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub poses: usize,
+    /// How far points are moved at random, mm, so that targets out of reach are no surprise.
+    #[arg(long, value_name = "MM", default_value_t = 4.5, allow_negative_numbers = true)]
+    pub noise_mm: f32,
+    /// What a control costs that goes through its whole range, mm.
+    #[arg(long, value_name = "MM", allow_negative_numbers = true)]
+    pub regularisation_mm: Option<f32>,
+    /// The paper's way where it differs: every sample is noisy, eight poses per step.
+    #[arg(long)]
+    pub paper: bool,
+    /// Same seed, same networks.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Keep weights in 32 bits instead of 16.
+    #[arg(long)]
+    pub full_precision: bool,
+    /// Threads [default: all]; the networks do not depend on it.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
+    pub threads: Option<usize>,
+}
+
+impl LearnIkArguments {
+    /// The job's configuration.
+    pub fn config(self) -> LearnIkConfig {
+        let usual = LearnIkConfig::new(self.twin, self.data, self.output);
+        let base = if self.paper { IkSettings::paper() } else { IkSettings::default() };
+        let settings = IkSettings {
+            dimensions: self.dimensions,
+            steps: self.steps,
+            noise_cm: 0.1 * self.noise_mm,
+            regularisation: self.regularisation_mm.map_or(base.regularisation, |mm| 0.1 * mm),
+            seed: self.seed,
+            ..base
+        };
+        let threads = self.threads.unwrap_or(usual.threads);
+        LearnIkConfig {
+            points: self.points,
+            settings,
+            half: !self.full_precision,
+            poses: self.poses,
+            threads,
+            ..usual
+        }
+    }
 }
 
 /// Of `learn auto`.

@@ -12,6 +12,8 @@ mod invert_commands;
 mod learn_arguments;
 mod output;
 mod pace;
+mod pose_arguments;
+mod pose_commands;
 mod progress;
 mod studio_command;
 mod twin_arguments;

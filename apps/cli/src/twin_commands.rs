@@ -2,7 +2,7 @@
 
 use crate::decompose_commands::run_learn_lbs;
 use crate::interrupt::typed;
-use crate::learn_arguments::{LearnAutoArguments, LearnCommand, Other};
+use crate::learn_arguments::{LearnAutoArguments, LearnCommand, LearnIkArguments, Other};
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::pace::duration_text;
 use crate::progress::{watched, watched_keeping};
@@ -16,6 +16,7 @@ use understudy_jobs::twin::eval::{EvalConfig, EvalReport, MethodFigures, eval};
 use understudy_jobs::twin::export::{ExportConfig, ExportReport, OnnxReport, export};
 use understudy_jobs::twin::export_glb::{ExportGlbReport, GlbSettings};
 use understudy_jobs::twin::face::transfer::{TransferConfig, transfer_face};
+use understudy_jobs::twin::ik::learn_ik;
 use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
 
 /// `learn`.
@@ -24,6 +25,7 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
         Ok(twin) => twin,
         Err(Other::Auto(auto)) => return run_learn_auto(json, *auto),
         Err(Other::Lbs(skin)) => return run_learn_lbs(json, *skin),
+        Err(Other::Ik(ik)) => return run_learn_ik(json, *ik),
     };
     let mut config = LearnConfig::new(shared.data, shared.output, learning);
     config.rig = shared.rig;
@@ -33,6 +35,40 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     let parts = checkpoint_folder(&config.output);
     let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
     output::print(json, &report, learn_text)
+}
+
+/// `learn ik`.
+fn run_learn_ik(json: bool, arguments: LearnIkArguments) -> Result<()> {
+    let config = arguments.config();
+    let report = watched(|progress| learn_ik(&config, progress))?;
+    output::print(json, &report, |report| {
+        let figures = &report.figures;
+        let mut lines = vec![format!(
+            "{}: a {} twin of {} that follows {} points, learned from {} poses, {} more · {}",
+            report.output.display(),
+            report.kind,
+            report.rig,
+            report.points,
+            thousands(report.poses as u64),
+            bytes(report.bytes as u64),
+            duration_text(report.seconds)
+        )];
+        let regions = report.regions.iter();
+        let rows: Vec<Vec<String>> = regions
+            .map(|(name, points, controls)| vec![name.clone(), points.to_string(), controls.to_string()])
+            .collect();
+        lines.push(table(&["region", "points", "controls"], &rows));
+        let [given, shared] = figures.controls;
+        lines.push(format!("{given} controls are given, {shared} of them by several regions"));
+        lines.push(format!(
+            "on {} held back points are {:.3} mm off by the network, {:.3} mm when corrected (at rest: {:.2} mm)",
+            count(figures.poses, "pose"),
+            figures.network_mm,
+            figures.hybrid_mm,
+            figures.rest_mm
+        ));
+        lines.join("\n")
+    })
 }
 
 /// `learn auto`.

@@ -11,6 +11,7 @@ mod diff;
 mod environment;
 mod eval;
 mod face;
+mod ik;
 mod inverse;
 mod inverse_text;
 mod sampling;
@@ -42,6 +43,8 @@ enum Command {
     Inverse(InverseArguments),
     /// Differential twins: the paper's tables, comparisons, full-size runs and a race.
     Diff(diff::DiffArguments),
+    /// Posing by hand: limbs in closed form, faces by points beside iterative methods.
+    Ik(ik::IkArguments),
     /// How long `eval --train` takes on a rig of many bones.
     Eval(eval::EvalArguments),
     /// What each part of a recipe is worth: learned without it, on the same poses.
@@ -127,6 +130,7 @@ fn run(command: Command) -> Result<()> {
         Command::Sampling(arguments) => run_sampling(arguments),
         Command::Inverse(arguments) => run_inverse(arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Ik(arguments) => ik::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Auto(arguments) => auto::run(&arguments),

@@ -32,6 +32,17 @@ pub(crate) fn open_with(
     }
 }
 
+/// Reads a small file that people write.
+pub(crate) fn toml_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, JobError> {
+    let text = String::from_utf8(understudy_io::read_bytes(path)?);
+    let text = text.map_err(|_| JobError::unusable(path, "is no text in UTF-8"))?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+        let place = line.map_or(String::new(), |line| format!("line {line}: "));
+        JobError::unusable(path, format!("{place}{}", error.message()))
+    })
+}
+
 /// Says what a reader converted, skipped or mended.
 pub(crate) fn report(conversion: Option<&Conversion>, warnings: &[String], path: &Path, watch: &dyn Watch) {
     if let Some(conversion) = conversion {

@@ -3,7 +3,7 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
+//! [`characters`], [`sample`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`demo`].
 
 pub mod characters;
 pub mod clips;
@@ -18,6 +18,7 @@ mod inputs;
 pub mod invert;
 mod names;
 mod outputs;
+pub mod pose;
 pub mod render;
 pub mod rigs;
 pub mod sample;

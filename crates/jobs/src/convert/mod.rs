@@ -17,6 +17,7 @@ use crate::{Event, JobError, Watch, inputs, rigs};
 pub(crate) use exact::local_pose;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+pub(crate) use sticks::stick_figure;
 pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
 use understudy_core::{JointClip, Mesh, Vec3};
@@ -267,8 +268,8 @@ fn write(
         }
 
         (Scene::Motion(motion), Glb) => {
-            let figure = sticks::stick_figure(&motion.skeleton)
-                .map_err(|error| JobError::unusable(&config.input, error))?;
+            let figure =
+                stick_figure(&motion.skeleton).map_err(|error| JobError::unusable(&config.input, error))?;
             let clip = match config.rate {
                 Some(rate) => motion.clip.resample(rate).map_err(|error| JobError::setting("rate", error))?,
                 None => motion.clip.clone(),
@@ -378,6 +379,20 @@ fn bake_clip(
         }
         other => Err(JobError::unusable(&config.input, format!("{} has no clips to bake", other.describe()))),
     }
+}
+
+/// Frames of a mesh as a GLB: the first alone, or morph targets that follow all within a tenth of a millimetre.
+pub(crate) fn baked_glb(
+    name: &str,
+    mesh: &Mesh,
+    rig: Option<&dyn Rig>,
+    frames: &[Vec<Vec3>],
+    rate: f32,
+    watch: &dyn Watch,
+) -> Result<Vec<u8>, JobError> {
+    let baked =
+        to_glb::Baked { name, mesh, colours: rig.and_then(linear_colours), surface: None, clip: name, rate };
+    Ok(to_glb::baked(&baked, frames, ConvertConfig::default().tolerance_mm, watch)?.bytes)
 }
 
 fn posed_obj(config: &ConvertConfig, mesh: &Mesh, vertices: &[Vec3]) -> Result<Written, JobError> {

@@ -18,7 +18,7 @@ use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
 const RIG_FILES: &str =
-    "a .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
+    "a .glb, .gltf, .obj or .bvh file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +113,13 @@ pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Res
     let path = Path::new(name);
     match inputs::open(path, RIG_FILES, watch)? {
         Scene::Model(model) => {
+            let rig = model_rig(&inputs::stem(path), &model);
+            let rig = Box::new(rig.map_err(|error| JobError::unusable(path, error))?);
+            Ok(OpenRig { rig, origin: Origin::File(path.into()) })
+        }
+        Scene::Motion(motion) => {
+            let model =
+                model_rig::stick_model(&motion).map_err(|problem| JobError::unusable(path, problem))?;
             let rig = model_rig(&inputs::stem(path), &model);
             let rig = Box::new(rig.map_err(|error| JobError::unusable(path, error))?);
             Ok(OpenRig { rig, origin: Origin::File(path.into()) })

@@ -1,12 +1,15 @@
 //! A model from a file as a rig: its shapes and its animated bones become controls, its animations become clips of
 //! those controls. Start at [`model_rig`].
 
+use crate::convert::stick_figure;
 use std::sync::Arc;
 use understudy_core::control_map::{joint_channels, turn_between};
 use understudy_core::{
-    Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, Motion, Skeleton, SkinWeights, Vec3,
+    BoneTrack, Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, JointProperty, KeyedClip,
+    Motion, Skeleton, SkinWeights, Track, TrackInterpolation, Vec3,
 };
 use understudy_io::Model;
+use understudy_io::bvh::Bvh;
 use understudy_rigs::deformers::{Blendshapes, RigSize, Skinning};
 use understudy_rigs::{RigError, StackParts, StackRig};
 
@@ -86,9 +89,38 @@ pub fn model_rig(name: &str, model: &Model) -> Result<StackRig, RigError> {
 
 /// Where ranges are measured: every frame and halfway between, because a turn between two keys may lean
 /// further than either.
-fn moments(clip: &understudy_core::KeyedClip) -> impl Iterator<Item = f64> {
+fn moments(clip: &KeyedClip) -> impl Iterator<Item = f64> {
     let step = 0.5 / f64::from(clip.rate);
     (0..2 * clip.own_frames() - 1).map(move |half| half as f64 * step)
+}
+
+/// Bones that move without a mesh, as a figure of sticks: what a motion file can be posed by.
+pub(super) fn stick_model(motion: &Bvh) -> Result<Model, String> {
+    let skeleton = &motion.skeleton;
+    let (mesh, skin) = stick_figure(skeleton).map_err(|error| error.to_string())?;
+    let poses = &motion.clip.poses;
+    let times: Arc<[f32]> = (0..poses.len()).map(|frame| frame as f32 / motion.clip.rate).collect();
+    let mut bones = Vec::new();
+    for (bone, data) in skeleton.bones().iter().enumerate().filter(|_| !poses.is_empty()) {
+        let turns = poses.iter().flat_map(|pose| pose.0[bone].rotation.to_array()).collect();
+        let track = Track::rotations(times.clone(), turns, TrackInterpolation::Linear)?;
+        bones.push(BoneTrack { bone, property: JointProperty::Rotation, track });
+        if data.parent.is_none() {
+            let places = poses.iter().flat_map(|pose| pose.0[bone].translation.to_array()).collect();
+            let track = Track::new(times.clone(), places, 3, TrackInterpolation::Linear)?;
+            bones.push(BoneTrack { bone, property: JointProperty::Translation, track });
+        }
+    }
+    let clip =
+        KeyedClip { name: motion.clip.name.clone(), rate: motion.clip.rate, bones, weights: Vec::new() };
+    Ok(Model {
+        skeleton: Some(skeleton.clone()),
+        joints: (0..skeleton.len()).collect(),
+        skin: Some(skin),
+        clips: if poses.is_empty() { Vec::new() } else { vec![clip] },
+        warnings: motion.warnings.clone(),
+        ..Model::still(mesh, motion.conversion.clone())
+    })
 }
 
 fn control(skeleton: &Skeleton, bone: usize, channel: Channel, (low, high): (f32, f32)) -> ControlSpec {

@@ -10,6 +10,7 @@ pub(crate) mod data;
 pub mod eval;
 pub mod export;
 pub mod export_glb;
+pub mod ik;
 pub(crate) mod kinds;
 pub mod learn;
 pub mod mechanism;

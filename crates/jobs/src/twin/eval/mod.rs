@@ -6,6 +6,7 @@ pub(crate) mod figures;
 pub(crate) mod gaps;
 mod page;
 pub(crate) mod pictures;
+pub mod posing;
 pub(crate) mod seams;
 mod segments;
 mod spectrum;
@@ -182,7 +183,12 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
         let (sets, kept_for_tests) = test_sets(config, &twin, rig.as_deref(), watch)?;
         let contestants = contestants::all(config, &twin, &baselines, &sets, watch)?;
         sets.iter().try_for_each(|(name, poses)| contestants.check(name, poses))?;
+        let posing = posing::weigh(config, &twin, rig.as_deref())?;
         let mut weighed = compare(twin, sets, &contestants, rig.as_deref(), watch)?;
+        if let Some(posing) = posing {
+            weighed.report.lines.extend(posing.lines());
+            weighed.report.findings.insert("posing", serde_json::to_value(&posing).unwrap_or_default());
+        }
         weighed.report.kept_for_tests = kept_for_tests;
         Ok(weighed)
     })

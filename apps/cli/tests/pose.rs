@@ -1,0 +1,100 @@
+//! `pose` and `learn ik` at the command line: a body by its handles, a face by its points, and what is refused.
+
+mod common;
+
+use common::{json, refuse, succeed, text};
+
+#[test]
+fn a_body_is_posed_by_its_handles() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = |name: &str| folder.path().join(name);
+    let list = json(&["pose", "rook", "--list"]);
+    assert_eq!(list.as_array().map(Vec::len), Some(5));
+    assert!(succeed(&["pose", "rook", "--list"]).contains("foot_R"));
+    let wanted =
+        ["--reach", "hand_L=45,120,35", "--reach", "torso=0,85,0", "--lock", "foot_L", "--lock", "foot_R"];
+    for name in ["pose.csv", "pose.png", "pose.glb"] {
+        let file = at(name);
+        let words = [&["pose", "rook", "-o", text(&file), "--size", "64", "--markers"], &wanted[..]].concat();
+        let report = json(&words);
+        let reached = report["frames"][0].as_array().expect("one frame");
+        assert_eq!(reached.len(), 4);
+        assert!(reached.iter().all(|one| one["distance_mm"].as_f64().expect("a distance") < 0.5), "{report}");
+        assert!(file.is_file());
+    }
+    // The table is a pose of the rig, and the model can be read again.
+    succeed(&[
+        "render",
+        "rook",
+        "-o",
+        text(&at("again.png")),
+        "--size",
+        "32",
+        "--clip",
+        text(&at("pose.csv")),
+    ]);
+    succeed(&["info", text(&at("pose.glb"))]);
+}
+
+#[test]
+fn a_face_follows_its_points() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (data, twin, follows) = (at("data"), at("skin.twin"), at("follows.twin"));
+    succeed(&["sample", "mira", "-o", &data, "--method", "noise", "--poses", "80"]);
+    succeed(&["learn", "skin", &data, "-o", &twin, "--bones", "12", "--epochs", "5"]);
+    let report = json(&["learn", "ik", &twin, &data, "-o", &follows, "--steps", "40"]);
+    assert_eq!((report["points"].as_u64(), report["kind"].as_str()), (Some(54), Some("skin")));
+    let list = json(&["pose", &follows, "--list"]);
+    let corner = list.as_array().expect("a list").iter().find(|one| one["name"] == "mouth_corner_L");
+    let rest: Vec<f64> = corner.expect("a point")["rest"]
+        .as_array()
+        .expect("a place")
+        .iter()
+        .filter_map(|x| x.as_f64())
+        .collect();
+    let point = format!("mouth_corner_L={},{},{}", rest[0] + 0.2, rest[1] + 0.2, rest[2]);
+    let posed = json(&["pose", &follows, "--point", &point, "-o", &at("smile.csv")]);
+    let left = posed["frames"][0][0]["distance_mm"].as_f64().expect("a distance");
+    // The network hardly learned anything; the corrections bring the point most of the way.
+    assert!(left < 1.5, "{posed}");
+    assert!(
+        posed["controls"].as_object().expect("controls").keys().all(|name| !name.starts_with("brow")),
+        "{posed}"
+    );
+    let told = succeed(&["eval", &follows, &data]);
+    assert!(told.contains("25 sets of dragged points"), "{told}");
+
+    // What does not fit is told in one line.
+    let points = at("points.toml");
+    for (content, word) in [
+        ("point = 3", "line 1"),
+        ("[[point]]\nname = 'a'\nvertex = 999999\nregion = 'r'", "999999"),
+        (
+            "[[point]]\nname = 'a'\nvertex = 1\nregion = 'r'\n[[point]]\nname = 'a'\nvertex = 2\nregion = 'r'",
+            "'a'",
+        ),
+    ] {
+        std::fs::write(&points, content).expect("writable");
+        let error = refuse(&["learn", "ik", &twin, &data, "-o", &at("x.twin"), "--points", &points]);
+        assert!(error.contains(word), "{error}");
+    }
+    assert!(refuse(&["pose", &twin, "--point", &point, "-o", &at("x.csv")]).contains("learn ik"));
+    assert!(refuse(&["pose", &follows, "--point", "mouth_corner_L=NaN,0,0"]).contains("finite"));
+    assert!(refuse(&["pose", &follows, "--point", "mouth_corner_L=1,2"]).contains("X,Y,Z"));
+    assert!(refuse(&["pose", &follows, "--point", "mouth_korner_L=1,2,3"]).contains("mouth_corner_L"));
+    assert!(
+        refuse(&["learn", "ik", &twin, &data, "-o", &at("x.twin"), "--dimensions", "4"]).contains("2 or 3")
+    );
+}
+
+#[test]
+fn bad_poses_are_refused_in_one_line() {
+    assert!(refuse(&["pose", "rook"]).contains("nothing is asked for"));
+    assert!(refuse(&["pose", "rook", "--reach", "hand_L=1,2"]).contains("X,Y,Z"));
+    assert!(refuse(&["pose", "rook", "--reach", "hand_L=inf,2,3"]).contains("finite"));
+    assert!(refuse(&["pose", "rook", "--reach", "head=1,2,3"]).contains("head"));
+    assert!(refuse(&["pose", "rook", "--lock", "foot_L", "-o", "pose.obj"]).contains(".csv"));
+    assert!(refuse(&["pose", "rook", "--lock", "foot_L", "--soft", "2"]).contains("soft"));
+    assert!(refuse(&["pose", "mira", "--point", "chin=0,-8,5"]).contains("learn ik"));
+}
