@@ -51,7 +51,7 @@ pub struct PoseArguments {
     #[arg(long)]
     pub no_limits: bool,
     /// Steps that correct what the network of a face leaves; 0: the network alone.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 5)]
     pub steps: usize,
     /// From where a picture is taken; see `render`.
     #[arg(long, value_name = "VIEW", default_value = "three-quarter", allow_hyphen_values = true)]

@@ -225,4 +225,5 @@ fn points_that_do_not_fit_are_named() {
         assert!(solver.correct(&targets, &[], &Correction::default(), &mut controls).is_err());
     }
     assert!(solver.solve(&[Vec3::ZERO; 4], &mut controls).is_err());
+    assert!(solver.weigh(&[1.0; 3]).is_err() && solver.weigh(&[f32::NAN; 5]).is_err());
 }

@@ -76,7 +76,7 @@ impl Default for PoseConfig {
             limbs: None,
             soft: 0.0,
             limits: true,
-            steps: Correction::default().steps,
+            steps: 5,
             view: "three-quarter".into(),
             size: 768,
             markers: false,
@@ -271,6 +271,9 @@ fn limbs(
     poser.solve(&goals, controls, &mut forward)
 }
 
+/// How much a point counts that is pinned, beside one that is dragged.
+const PINNED: f32 = 0.1;
+
 /// Points of one frame: those that are not asked for are pinned where they are.
 fn face(
     config: &PoseConfig,
@@ -304,7 +307,10 @@ fn face(
             *control = (*control + solved - before).clamp(low.min(*control), high.max(*control));
         }
     }
-    let how = Correction { steps: config.steps, ..Correction::default() };
+    let weights: Vec<f32> =
+        (0..targets.len()).map(|point| if asked.contains(&point) { 1.0 } else { PINNED }).collect();
+    solver.weigh(&weights).map_err(failed)?;
+    let how = Correction { steps: config.steps, keep_derivatives: false, ..Correction::default() };
     solver.correct(&targets, &regions, &how, controls).map_err(failed)?;
     let mut places = vec![Vec3::ZERO; targets.len()];
     solver.points(controls, &mut places).map_err(failed)?;

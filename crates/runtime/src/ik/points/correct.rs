@@ -83,10 +83,11 @@ impl PointSolver {
             };
             points.iter().map(off).fold(0.0f32, f32::max)
         };
+        let weights = self.weights.clone();
         let sum = |places: &[Vec3]| -> f64 {
             let square = |point: &usize| {
                 let off = (targets[*point] - places[*point]).as_dvec3().to_array();
-                off[..dimensions].iter().map(|x| x * x).sum::<f64>()
+                f64::from(weights[*point]).powi(2) * off[..dimensions].iter().map(|x| x * x).sum::<f64>()
             };
             points.iter().map(square).sum()
         };
@@ -150,9 +151,12 @@ impl PointSolver {
         // J S, the free controls alone.
         steps.rows.clear();
         for point in points {
+            let weight = f64::from(self.weights[*point]);
             for axis in 0..dimensions {
                 let row = &steps.jacobian[(3 * point + axis) * width..][..width];
-                steps.rows.extend(free.iter().map(|control| f64::from(row[*control] * range(*control))));
+                steps
+                    .rows
+                    .extend(free.iter().map(|control| weight * f64::from(row[*control] * range(*control))));
             }
         }
         let row = |index: usize| &steps.rows[index * wide..(index + 1) * wide];
@@ -167,7 +171,8 @@ impl PointSolver {
         steps.right.clear();
         for point in points {
             let off = (targets[*point] - steps.points[*point]).as_dvec3().to_array();
-            steps.right.extend_from_slice(&off[..dimensions]);
+            let weight = f64::from(self.weights[*point]);
+            steps.right.extend(off[..dimensions].iter().map(|x| weight * x));
         }
         if !solve_positive(&mut steps.gram[..height * height], &mut steps.right) {
             return false;

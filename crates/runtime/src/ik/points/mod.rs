@@ -233,6 +233,7 @@ impl PointIk {
             kernel: Kernel::detect(),
             buffers: [vec![0.0; widest], vec![0.0; widest]],
             vertices: vec![Vec3::ZERO; self.part.vertex_count()],
+            weights: vec![1.0; self.points.len()],
             steps: correct::Steps::default(),
             ik: Arc::clone(self),
         }
@@ -247,6 +248,8 @@ pub struct PointSolver {
     kernel: Kernel,
     buffers: [Vec<f32>; 2],
     vertices: Vec<Vec3>,
+    /// How much each point counts in corrections.
+    weights: Vec<f32>,
     steps: correct::Steps,
 }
 
@@ -254,6 +257,14 @@ impl PointSolver {
     /// What it solves with.
     pub fn ik(&self) -> &Arc<PointIk> {
         &self.ik
+    }
+
+    /// How much each point counts in corrections, 1 at first: points that are dragged more than those that are pinned.
+    pub fn weigh(&mut self, weights: &[f32]) -> Result<(), PoseError> {
+        check_count("weights of points", weights.len(), self.weights.len())?;
+        check_finite("weights of points", weights.iter().map(|weight| weight.is_finite()))?;
+        self.weights.copy_from_slice(weights);
+        Ok(())
     }
 
     /// Controls of a pose.
