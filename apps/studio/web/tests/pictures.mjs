@@ -1,13 +1,14 @@
-// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER`. A still picture, and an animation of
-// the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
+// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|animation]`. A still picture, and an
+// animation of the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { launch, newPage, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
-const [program, out] = process.argv.slice(2);
-const [WIDTH, HEIGHT, FRAMES, SECONDS] = [420, 360, 40, 4.0];
+const [program, out, only] = process.argv.slice(2);
+const wanted = (name) => only === undefined || only === name;
+const [WIDTH, HEIGHT, FRAMES, SECONDS] = [420, 360, 36, 3.5];
 const COLOURS = 128;
 const { folder, remove } = await scratch();
 await mkdir(join(folder, "studio"), { recursive: true });
@@ -115,8 +116,8 @@ async function pixels(page, png) {
 }
 
 // A twin to look at beside her: small, but a real one.
-await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-await understudy(program, ["learn", "skin", join(folder, "data"), "-o", join(folder, "studio/mira.twin")]);
+if (wanted("still")) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
+if (wanted("still")) await understudy(program, ["learn", "skin", join(folder, "data"), "-o", join(folder, "studio/mira.twin")]);
 const studio = await startStudio(program, folder);
 const browser = await launch();
 try {
@@ -128,15 +129,27 @@ try {
   await page.keyboard.press("Space");
   await page.getByLabel("Time in the clip").fill("1.9");
   await page.waitForTimeout(600);
-  await page.getByRole("radio", { name: "Side by side" }).click();
-  await page.getByRole("button", { name: "Error", exact: true }).first().click();
-  await page.getByLabel("Search controls").fill("mouth");
-  await page.waitForTimeout(1500);
-  await page.screenshot({ path: join(out, "studio.png") });
+  if (wanted("still")) {
+    await page.getByRole("radio", { name: "Side by side" }).click();
+    await page.getByRole("button", { name: "Error", exact: true }).first().click();
+    await page.getByLabel("End of the scale").first().selectOption("5");
+    await page.getByLabel("Search controls").fill("mouth");
+    await page.waitForTimeout(1500);
+    await page.screenshot({ path: join(out, "studio.png") });
+    await page.getByRole("button", { name: "Error", exact: true }).first().click();
+  }
+  if (wanted("animation")) await animate(page);
+} finally {
+  await browser.close();
+  await studio.stop();
+  await remove();
+}
 
-  // The stage alone, the original against the heat of its twin's error, frame by frame.
+/** The stage alone, while she smiles. */
+async function animate(page) {
   await page.setViewportSize({ width: 1100, height: 620 });
-  await page.getByRole("radio", { name: "Overlay" }).click();
+  await page.getByRole("radio", { name: "Original" }).click();
+  await page.addStyleTag({ content: ".chip { display: none }" });
   const stage = page.locator("#panel-pose .stage");
   const frames = [];
   for (let frame = 0; frame < FRAMES; frame++) {
@@ -150,9 +163,5 @@ try {
   const bytes = animation(frames, Math.round((SECONDS / FRAMES) * 1000));
   if (bytes.length > 2_000_000) throw new Error(`the animation has ${bytes.length} bytes, more than 2 MB`);
   await writeFile(join(out, "studio-animation.png"), bytes);
-  console.log(`${out}/studio.png, ${out}/studio-animation.png (${(bytes.length / 1000).toFixed(0)} kB)`);
-} finally {
-  await browser.close();
-  await studio.stop();
-  await remove();
+  console.log(`${out}/studio-animation.png (${(bytes.length / 1000).toFixed(0)} kB)`);
 }
