@@ -150,6 +150,8 @@ async function animate(page) {
   await page.setViewportSize({ width: 1100, height: 620 });
   await page.getByRole("radio", { name: "Original" }).click();
   await page.addStyleTag({ content: ".chip { display: none }" });
+  await page.getByLabel("Time in the clip").fill("0");
+  await page.waitForTimeout(1500);
   const stage = page.locator("#panel-pose .stage");
   const frames = [];
   for (let frame = 0; frame < FRAMES; frame++) {
