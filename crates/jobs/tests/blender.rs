@@ -5,15 +5,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::{Affine3A, ControlSpecs, Controls, Vec3};
 use understudy_io::dataset::DatasetReader;
 use understudy_jobs::blender::program::Program;
 use understudy_jobs::blender::{BlenderOptions, ControlsFile, look};
+use understudy_jobs::rigs;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::{Event, Silent, Watch};
+use understudy_rigs::RigPose;
 
-/// Poses that the answers were recorded for: random ones, and the clips.
-const POSES: u64 = 40;
+/// Poses that were recorded beside the frames of clips.
+const POSES: usize = 20;
 
 fn own(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blender_rig").join(name)
@@ -39,9 +41,10 @@ impl Watch for Heard {
     }
 }
 
-fn random(rig: &str, output: PathBuf, workers: usize) -> SampleConfig {
-    let (poses, workers) = (Some(POSES), Some(workers));
-    SampleConfig { rig: rig.into(), output, poses, workers, chunk: Some(16), ..SampleConfig::default() }
+/// Pose number `pose`, as the recording has it: every control somewhere in its range.
+fn spread(specs: &ControlSpecs, pose: usize) -> Controls {
+    let share = |place: usize| ((7 * pose + 3 * place + pose * place) % 11) as f32 / 10.0;
+    Controls(specs.iter().enumerate().map(|(place, c)| c.low + share(place) * (c.high - c.low)).collect())
 }
 
 fn clip(rig: &str, output: PathBuf) -> SampleConfig {
@@ -60,20 +63,14 @@ fn content(folder: &Path) -> Vec<(Vec<Vec3>, Vec<Affine3A>)> {
 }
 
 #[test]
-fn recorded_answers_of_blender_become_a_dataset() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+fn recorded_answers_of_blender_become_a_rig_and_a_dataset() {
     let heard = Heard::default();
-    let config = random(&replayed(), folder.path().join("data"), 2);
-    let report = sample(&config, &heard).expect("recorded");
-    assert_eq!((report.poses, report.failed.len()), (POSES, 0));
-    assert!(report.rig_ms.is_some_and(|ms| ms > 0.0));
+    let rig = rigs::open(&replayed(), &heard).expect("it answers").rig;
     let warnings = heard.0.lock().expect("no listener panicked").join("\n");
     assert!(warnings.contains("3 of 57 vertices of 'Arm' do not follow 'root.translate_x'"), "{warnings}");
     assert!(warnings.contains("1 drivers call Python and are dead without --trust-scripts"), "{warnings}");
 
-    let reader = DatasetReader::open(&config.output).expect("complete");
-    let rest = reader.rest();
-    let skeleton = rest.skeleton.as_ref().expect("bones");
+    let (mesh, skeleton) = (rig.mesh(), rig.skeleton().expect("bones"));
     let parent = |name: &str| {
         let bone = skeleton.find(name).unwrap_or_else(|| panic!("no {name}"));
         skeleton.bones()[bone].parent.map(|parent| skeleton.bones()[parent].name.as_str())
@@ -83,21 +80,36 @@ fn recorded_answers_of_blender_become_a_dataset() {
     assert_eq!((parent("shape:Arm/elbow"), parent("object:Band")), (None, Some("upper")));
     assert!(skeleton.find("fk_helper").is_none() && skeleton.find("root").is_none(), "mechanism is no input");
     // 80 cm along Blender's z are 80 cm up; a polygon of six corners became triangles.
-    let (low, high) = rest.mesh.bounds();
+    let (low, high) = mesh.bounds();
     assert!((high.y - 80.0).abs() < 0.1 && low.y > -0.1, "{low} {high}");
-    assert!(rest.mesh.faces().iter().all(|face| face.corner_count() <= 4));
-    assert_eq!(rest.mesh.segments().names, ["Arm", "Band"]);
-    // Everything but the three loose vertices moves with the root.
-    let root = reader.header().controls.find("root.translate_x").expect("a control");
-    let free = 54..57;
-    for pose in reader.poses().take(8).map(|pose| pose.expect("good chunks")) {
-        assert!(pose.controls.0[root].abs() > 0.0);
-        for vertex in free.clone() {
-            assert!(pose.vertices[vertex].distance(rest.mesh.positions()[vertex]) < 1e-3);
+    assert!(mesh.faces().iter().all(|face| face.corner_count() <= 4));
+    assert_eq!(mesh.segments().names, ["Arm", "Band"]);
+    assert!(rig.clips().iter().any(|clip| clip.name == "test" && clip.for_test));
+
+    // The root moves everything but the three loose vertices, whose places are 54 to 56.
+    let root = rig.specs().find("root.translate_z").expect("a control");
+    let (mut pose, mut lifted) = (RigPose::default(), 0);
+    for index in 0..POSES {
+        let controls = spread(rig.specs(), index);
+        rig.evaluate(&controls, &mut pose).expect("recorded");
+        let moved = |vertex: usize| pose.vertices[vertex].distance(mesh.positions()[vertex]);
+        assert!((54..57).all(|vertex| moved(vertex) < 1e-3), "pose {index}");
+        if controls.0[root].abs() > 2.0 {
+            lifted += usize::from((0..54).all(|vertex| moved(vertex) > 0.1));
         }
     }
-    let walk = clip(&replayed(), folder.path().join("test"));
-    assert_eq!(sample(&walk, &Silent).expect("recorded").poses, 21);
+    assert!(lifted > POSES / 3, "{lifted}");
+
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let report = sample(&clip(&replayed(), folder.path().join("test")), &Silent).expect("recorded");
+    assert_eq!((report.poses, report.failed.len()), (21, 0));
+    assert!(report.rig_ms.is_some_and(|ms| ms > 0.0));
+    let frames = content(&folder.path().join("test"));
+    // The clip begins and ends at rest.
+    for (ours, rest) in frames[0].0.iter().chain(&frames[20].0).zip(mesh.positions().iter().cycle()) {
+        assert!(ours.distance(*rest) < 0.05, "{ours} {rest}");
+    }
+    assert!(frames[10].0.iter().zip(mesh.positions()).any(|(ours, rest)| ours.distance(*rest) > 5.0));
 }
 
 /// Blender, installed where it is missing.
@@ -137,17 +149,28 @@ fn blender_answers_as_it_did_when_it_was_recorded() {
     let file = tiny(folder.path());
     let rig = file.to_string_lossy().into_owned();
     let place = |name: &str| folder.path().join(name);
-    sample(&random(&replayed(), place("replayed"), 1), &Silent).expect("recorded");
-    let report = sample(&random(&rig, place("live"), 2), &Silent).expect("sampled");
-    assert_eq!((report.poses, report.failed.len()), (POSES, 0));
-    assert!(place("live/contact-sheet.png").is_file() && place("live/blender.json").is_file());
-    for (live, replayed) in content(&place("live")).iter().zip(content(&place("replayed"))) {
-        let near = |a: &Vec3, b: &Vec3| a.distance(*b) < 1e-3;
-        assert!(live.0.iter().zip(&replayed.0).all(|(a, b)| near(a, b)), "other vertices");
-        assert!(live.1.iter().zip(&replayed.1).all(|(a, b)| a.abs_diff_eq(*b, 1e-3)), "other bones");
+    let (live, replayed) = (
+        rigs::open(&rig, &Silent).expect("Blender answers").rig,
+        rigs::open(&replayed(), &Silent).expect("it answers").rig,
+    );
+    let (mut ours, mut theirs) = (RigPose::default(), RigPose::default());
+    for index in 0..POSES {
+        let controls = spread(replayed.specs(), index);
+        live.evaluate(&controls, &mut ours).expect("evaluated");
+        replayed.evaluate(&controls, &mut theirs).expect("recorded");
+        assert!(
+            ours.vertices.iter().zip(&theirs.vertices).all(|(a, b)| a.distance(*b) < 1e-3),
+            "pose {index}"
+        );
+        assert!(
+            ours.global.0.iter().zip(&theirs.global.0).all(|(a, b)| a.abs_diff_eq(*b, 1e-3)),
+            "pose {index}"
+        );
     }
+    drop(live);
     // The frames of a clip are what Blender plays.
     sample(&clip(&rig, place("test")), &Silent).expect("sampled");
+    assert!(place("test/contact-sheet.png").is_file() && place("test/blender.json").is_file());
     let script = place("play.py");
     std::fs::write(&script, PLAY).expect("writable");
     let played = run_script(&script, &[&rig, &place("played.bin").to_string_lossy()]);

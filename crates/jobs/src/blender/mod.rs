@@ -139,9 +139,7 @@ fn start(survey: Survey, external: ExternalOptions, watch: &dyn Watch) -> Result
         RigError::External { problem, .. } => JobError::unusable(&file, problem),
         other => JobError::unusable(&file, other),
     })?;
-    for warning in &rig.description().warnings {
-        watch.event(Event::Warning { message: &format!("{}: {warning}", file.display()) });
-    }
+    crate::rigs::tell_warnings(&rig, &file.to_string_lossy(), watch);
     debug_assert!(!rig.specs().is_empty());
     Ok(OpenBlend { rig, facts: survey.facts, file, survey: survey.path })
 }

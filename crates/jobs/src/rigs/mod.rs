@@ -99,6 +99,7 @@ pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Res
             RigError::External { problem, .. } => JobError::unusable(name, problem),
             other => JobError::unusable(name, other),
         })?;
+        tell_warnings(&rig, name, watch);
         return Ok(OpenRig { rig: Box::new(rig), origin: Origin::Program(address) });
     }
     if is_blend(name) {
@@ -134,6 +135,13 @@ pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Res
             Ok(OpenRig { rig, origin: Origin::File(path.into()) })
         }
         other => Err(inputs::wrong_kind(path, &other, RIG_FILES)),
+    }
+}
+
+/// What a rig in another program wants its user to know.
+pub(crate) fn tell_warnings(rig: &ExternalRig, name: &str, watch: &dyn Watch) {
+    for warning in &rig.description().warnings {
+        watch.event(Event::Warning { message: &format!("{name}: {warning}") });
     }
 }
 
