@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, Vec3};
+use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, JointPose, Vec3};
 use understudy_io::Scene;
 use understudy_rigs::RigPose;
 use understudy_runtime::ik::{
@@ -247,9 +247,15 @@ fn limbs(
 ) -> Result<Vec<Outcome>, JobError> {
     let (skeleton, handles) = subject.limbs().ok_or_else(|| subject.nothing_to_move())?;
     let rig = subject.rig().expect("limbs belong to a rig");
-    let mut pose = RigPose::default();
+    let (mut pose, mut joints) = (RigPose::default(), JointPose::default());
     let mut forward = |controls: &[f32], world: &mut Vec<Affine3A>| -> Result<(), JobError> {
-        rig.evaluate(&Controls(controls.to_vec()), &mut pose).map_err(JobError::rig(rig.name()))?;
+        match rig.mechanism() {
+            // Bones alone cost next to nothing.
+            Some(mechanism) => mechanism.evaluate(controls, &mut joints, &mut pose.global),
+            None => {
+                rig.evaluate(&Controls(controls.to_vec()), &mut pose).map_err(JobError::rig(rig.name()))?;
+            }
+        }
         world.clone_from(&pose.global.0);
         Ok(())
     };
