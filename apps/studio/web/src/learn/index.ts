@@ -168,7 +168,7 @@ class LearnTab implements Tab {
     if (run.error) card.append(h("p", { class: "bad" }, run.error));
     if (result) card.append(figures(result));
     if (curves.length > 0) card.append(chart(curves, `Figures of ${run.title} over time`, 720));
-    if (run.lines.length > 0) card.append(h("details", {}, h("summary", {}, `${run.lines.length} notes`), ...run.lines.map((line) => h("p", { class: "soft" }, line))));
+    if (run.lines.length > 0) card.append(h("details", {}, h("summary", {}, run.lines.length === 1 ? "1 note" : `${run.lines.length} notes`), ...run.lines.map((line) => h("p", { class: "soft" }, line))));
     return card;
   }
 
