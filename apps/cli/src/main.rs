@@ -5,6 +5,8 @@ mod arguments;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;
+mod import_arguments;
+mod import_commands;
 mod info_text;
 mod interrupt;
 mod invert_arguments;

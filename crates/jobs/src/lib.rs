@@ -3,7 +3,7 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
+//! [`characters`], [`sample`], [`import`], [`render`], [`convert`], [`info`], [`invert`], [`demo`].
 
 pub mod characters;
 pub mod clips;
@@ -13,6 +13,7 @@ pub mod demo;
 mod error;
 mod failures;
 mod fit_cache;
+pub mod import;
 pub mod info;
 mod inputs;
 pub mod invert;

@@ -18,7 +18,7 @@ use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
 const RIG_FILES: &str =
-    "a .glb, .gltf or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
+    "a .glb, .gltf, .fbx, .usda, .usdc or .obj file, or an .npz with the arrays 'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
