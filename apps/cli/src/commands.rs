@@ -5,6 +5,7 @@ use crate::arguments::{
 };
 use crate::info_text::describe;
 use crate::interrupt::typed;
+use crate::import_commands::run_import;
 use crate::invert_commands::run_invert;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::pose_commands::run_pose;
@@ -30,6 +31,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Characters => run_characters(json),
         Command::Sample(arguments) => run_sample(json, arguments),
+        Command::Import(arguments) => run_import(json, arguments),
         Command::Render(arguments) => run_render(json, arguments),
         Command::Convert(arguments) => run_convert(json, arguments),
         Command::Pose(arguments) => run_pose(json, *arguments),
