@@ -40,6 +40,9 @@ fn once(bytes: &[u8]) -> bool {
         let values = specs.defaults().0.repeat(2);
         let _ = player.pose(Pose::Controls(&values[..specs.len()]), &mut one);
         let _ = player.crowd(Pose::Controls(&values), &mut two);
+        let mut by_all = vec![0.0; specs.len()];
+        let loss = |vertices: &[Vec3], by_vertices: &mut [Vec3]| by_vertices.copy_from_slice(vertices);
+        let _ = player.gradient(Pose::Controls(&values[..specs.len()]), loss, &mut by_all);
     }
     let bytes = twin.to_bytes().expect("what was loaded can be saved");
     let again = Twin::parse(&bytes).expect("we read what we write");

@@ -93,7 +93,7 @@ fn ik(words: &[&str]) -> Result<()> {
         place.and_then(|place| words.get(place + 1)).map_or(usual.into(), |value| (*value).into())
     };
     let (poses, minutes, steps) =
-        (option("--poses", "8000"), option("--minutes", "10"), option("--steps", "12000"));
+        (option("--poses", "8000"), option("--minutes", "10"), option("--steps", "6000"));
     let chosen: Vec<&str> = RIGS.into_iter().filter(|rig| words.contains(rig)).collect();
     let there = |rig: &&str| *rig != "ict" || answer(&["info", rig]).is_ok();
     let rigs = if chosen.is_empty() { RIGS.into_iter().filter(there).collect() } else { chosen };

@@ -160,7 +160,9 @@ impl Loaded {
     pub fn size(&self, buffer: Buffer) -> usize {
         match buffer {
             Buffer::Controls => self.control_count(),
-            Buffer::Extras | Buffer::ByControls => self.extra_count(),
+            Buffer::Extras => self.extra_count(),
+            // By those that the pose is given by.
+            Buffer::ByControls => self.control_count().max(self.extra_count()),
             Buffer::Bones => MATRIX * self.bone_count(),
             Buffer::Vertices | Buffer::Normals | Buffer::ByVertices => 3 * self.twin.vertex_count(),
             Buffer::Faces => 4 * self.faces.len(),
@@ -203,7 +205,7 @@ impl Loaded {
                 self.by_vertices.as_ptr() as usize
             }
             Buffer::ByControls => {
-                grow(&mut self.by_controls, extras, 0.0, "derivatives")?;
+                grow(&mut self.by_controls, controls.max(extras), 0.0, "derivatives")?;
                 self.by_controls.as_ptr() as usize
             }
             Buffer::Faces => self.faces.as_ptr() as usize,
@@ -262,7 +264,8 @@ impl Loaded {
         };
         let by_vertices = &self.by_vertices;
         let given = |_: &[Vec3], slopes: &mut [Vec3]| slopes.copy_from_slice(&by_vertices[..slopes.len()]);
-        let done = self.player.gradient(pose, given, &mut self.by_controls[..extras]);
+        let count = if by == By::Controls { controls } else { extras };
+        let done = self.player.gradient(pose, given, &mut self.by_controls[..count]);
         done.map(|()| 1).map_err(|error| error.to_string())
     }
 }

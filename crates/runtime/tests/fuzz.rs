@@ -41,6 +41,9 @@ fn make_corpus() {
     let mechanism = twins::mechanism(3, &[]);
     let posed = twins::sized_body(3, 5, [13, 4, 2]).with_mechanism(mechanism).expect("it fits");
     let posed = posed.to_bytes().expect("a valid twin");
+    let twin = twins::sized_diff(5, 2, 9, [5, 3], 2);
+    let learned = twin.with_mechanism(twins::learned_mechanism(&["c0", "c1"])).expect("it fits");
+    let learned = learned.to_bytes().expect("a valid twin");
     let mut flipped = body.clone();
     *flipped.last_mut().expect("not empty") ^= 1;
     let newer = String::from_utf8_lossy(b"\"understudy\":\"").into_owned();
@@ -55,6 +58,7 @@ fn make_corpus() {
         ("good-diff-controls.twin", &bare),
         ("good-skin.twin", &skin),
         ("good-posed.twin", &posed),
+        ("good-learned.twin", &learned),
         ("bad-flipped.twin", &flipped),
         ("bad-version.twin", &version),
         ("bad-truncated.twin", &face[..face.len() - 5]),

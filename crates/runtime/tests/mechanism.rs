@@ -3,12 +3,10 @@
 #[path = "common/twins.rs"]
 mod twins;
 
-use twins::{BONES, POSING_CONTROLS, mechanism};
+use twins::{BONES, POSING_CONTROLS, learned_mechanism, mechanism};
 use understudy_core::{GlobalPose, JointPose, Mat3A, Random, Vec3A};
-use understudy_runtime::mechanism::learned::{Factor, LearnedBoneParts, Moves, NONE};
-use understudy_runtime::{
-    Affine3A, DenseParts, Mechanism, MechanismKind, Pose, PoseError, Twin, TwinError, Vec3,
-};
+use understudy_runtime::mechanism::learned::{Factor, LearnedBoneParts};
+use understudy_runtime::{Mechanism, MechanismKind, Pose, PoseError, Twin, TwinError, Vec3};
 
 /// More than a block of a crowd.
 const POSES: usize = 261;
@@ -80,54 +78,9 @@ fn the_file_has_it_and_files_without_keep_loading() {
     assert_eq!(face.posing_controls(), Some(&face.header().inputs.controls));
 }
 
-/// Numbers that mean nothing, of every form: fixed, turning, stretching and collapsing bones, with and without a network.
-fn learned() -> Mechanism {
-    learned_with(&[])
-}
-
-fn learned_with(extras: &[&str]) -> Mechanism {
-    let numbers = |count: usize, seed: u64| -> Vec<f32> {
-        let mut random = Random::new(seed);
-        (0..count).map(|_| random.uniform(-0.2, 0.2)).collect()
-    };
-    let bone = |index: usize| {
-        let moves = Moves {
-            turns: [1, 2].contains(&index),
-            stretches: index == 2,
-            collapses: index == 3,
-            shifts: [0, 3].contains(&index),
-        };
-        let (numbers_out, inputs) = (moves.numbers(), if index == 4 { 0 } else { 3 });
-        let layer = |rows: usize, columns: usize| DenseParts {
-            weights: numbers(rows * columns, index as u64),
-            bias: numbers(rows, 50 + index as u64),
-        };
-        let factors = vec![(0, Factor::Sine(0.3)), (1, Factor::Cosine(0.3)), (2, Factor::Power(2))];
-        let terms = vec![[0, NONE, NONE], [0, 1, NONE], [0, 1, 2]];
-        LearnedBoneParts {
-            // Children may come before their parents.
-            parent: [Some(1), None, Some(0), Some(2), Some(3)][index],
-            rest: Affine3A::from_translation(Vec3::X * index as f32),
-            moves,
-            inputs: (0..inputs).map(|input| (input + index as u32) % POSING_CONTROLS as u32).collect(),
-            mean: numbers(inputs as usize, 3),
-            scale: numbers(inputs as usize, 4),
-            factors: if inputs > 0 { factors } else { Vec::new() },
-            terms: if inputs > 0 { terms.clone() } else { Vec::new() },
-            closed: layer(numbers_out, if inputs > 0 { terms.len() } else { 0 }),
-            layers: match index {
-                1 | 3 => vec![layer(5, 3), layer(numbers_out, 5)],
-                _ => Vec::new(),
-            },
-        }
-    };
-    let specs = mechanism(5, extras).specs().clone();
-    Mechanism::learned(specs, (0..5).map(bone).collect()).expect("valid parts")
-}
-
 #[test]
 fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
-    let twin = twins::sized_body(5, 3, [13, 8, 4]).with_mechanism(learned()).expect("it fits");
+    let twin = twins::sized_body(5, 3, [13, 8, 4]).with_mechanism(learned_mechanism(&[])).expect("it fits");
     let bytes = twin.to_bytes().expect("a valid twin");
     let again = Twin::parse(&bytes).expect("what we wrote");
     assert_eq!(again.mechanism(), twin.mechanism());
@@ -135,7 +88,7 @@ fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
     let mut player = again.player(2);
     let values = controls(1);
     let bones = player.pose_bones(&values).expect("a valid pose").to_vec();
-    assert_eq!(bones, learned().evaluate(&values));
+    assert_eq!(bones, learned_mechanism(&[]).evaluate(&values));
     // By hand: the first bone is moved by its terms in the frame of the second, which turns.
     let MechanismKind::Learned(parts) = again.mechanism().expect("it has one").kind() else {
         panic!("a learned one is wanted")
@@ -162,7 +115,7 @@ fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
 /// Through the networks of a differential twin, its skin, forward kinematics and what moves each bone.
 #[test]
 fn gradients_by_all_controls_meet_the_checker() {
-    for mechanism in [mechanism(5, &["c0", "c1"]), learned_with(&["c0", "c1"])] {
+    for mechanism in [mechanism(5, &["c0", "c1"]), learned_mechanism(&["c0", "c1"])] {
         let twin = twins::sized_diff(5, 2, 40, [5, 4], 2).with_mechanism(mechanism).expect("it fits");
         let width = twin.posing_controls().expect("it has a mechanism").len();
         let mut random = Random::new(5);
@@ -205,8 +158,8 @@ fn gradients_by_all_controls_meet_the_checker() {
 
 #[test]
 fn learned_parts_that_do_not_fit_are_refused() {
-    let MechanismKind::Learned(good) = learned().kind().clone() else { panic!("it is learned") };
-    let specs = learned().specs().clone();
+    let MechanismKind::Learned(good) = learned_mechanism(&[]).kind().clone() else { panic!("it is learned") };
+    let specs = learned_mechanism(&[]).specs().clone();
     let refused = |change: &dyn Fn(&mut Vec<LearnedBoneParts>)| {
         let mut parts = good.parts();
         change(&mut parts);

@@ -254,7 +254,9 @@ export class Twin {
     const by = this.#write(pose);
     this.#copy(Which.ByVertices, byVertices, 1, "derivatives by vertices");
     this.module.call((exports) => exports.understudy_gradient(this.#handle, by));
-    return this.#give(Which.ByControls, 1, out);
+    const { length } = (by === 1 ? this.#extras : this.#controls).defaults;
+    const view = this.#view(Which.ByControls, 1).subarray(0, length);
+    return out === undefined ? view : fill(out, view);
   }
 
   /**
@@ -308,12 +310,7 @@ export class Twin {
 
   #give(which: Which, poses: number, out: Float32Array | undefined): Float32Array {
     const view = this.#view(which, poses);
-    if (out === undefined) return view;
-    if (out.length !== view.length) {
-      throw new TwinError(`the array for the result: ${out.length} numbers, ${view.length} expected`);
-    }
-    out.set(view);
-    return out;
+    return out === undefined ? view : fill(out, view);
   }
 
   #view(which: Which, poses: number): Float32Array {
@@ -327,6 +324,14 @@ export class Twin {
     const address = this.module.call((exports) => exports.understudy_buffer(handle, which, poses));
     return { buffer: this.module.memory.buffer as ArrayBuffer, address, length: size * poses };
   }
+}
+
+function fill(out: Float32Array, numbers: Float32Array): Float32Array {
+  if (out.length !== numbers.length) {
+    throw new TwinError(`the array for the result: ${out.length} numbers, ${numbers.length} expected`);
+  }
+  out.set(numbers);
+  return out;
 }
 
 function isArray(values: ControlValues): values is ArrayLike<number> {

@@ -71,7 +71,7 @@ impl Default for IkSettings {
             regularisation: 2e-4,
             rates: vec![1e-3, 1e-4, 1e-5],
             shares: vec![0.7, 0.2, 0.1],
-            steps: 12_000,
+            steps: 6_000,
             batch: 32,
             bins: 16,
             influence_cm: 0.03,

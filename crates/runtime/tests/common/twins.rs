@@ -6,7 +6,7 @@
 use understudy_core::mechanism::{Drive, Helper, Twist};
 use understudy_core::{
     Bone, Channel, Constraint, ControlSpec, ControlSpecs, Face, JointMechanism, JointTransform, MeshParts,
-    Skeleton, SkinWeights, Vec2,
+    Random, Skeleton, SkinWeights, Vec2,
 };
 use understudy_runtime::body::{
     BodyParts, BodyTwin, GroupParts, InputFrame, LayerParts, SeamCorrection, Storage,
@@ -18,6 +18,7 @@ use understudy_runtime::diff::{
 use understudy_runtime::face::{
     FaceParts, FaceTwin, MapParts, MapShape, NetParts, RigidBodyParts, RigidParts, Stage,
 };
+use understudy_runtime::mechanism::learned::{Factor, LearnedBoneParts, Moves, NONE};
 use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
 use understudy_runtime::{
     Activation, Affine3A, BoneHeader, DenseParts, Header, Inputs, Mechanism, MotionParts, Precision,
@@ -124,6 +125,47 @@ pub fn mechanism(bones: usize, extras: &[&str]) -> Mechanism {
     let specs = ControlSpecs::new(specs).expect("valid specs");
     let exact = JointMechanism::new(skeleton, &specs, constraints).expect("a valid mechanism");
     Mechanism::exact(specs, exact.parts()).expect("a valid mechanism")
+}
+
+/// Numbers that mean nothing, of every form: fixed, turning, stretching and collapsing bones, with and without a network.
+pub fn learned_mechanism(extras: &[&str]) -> Mechanism {
+    let numbers = |count: usize, seed: u64| -> Vec<f32> {
+        let mut random = Random::new(seed);
+        (0..count).map(|_| random.uniform(-0.2, 0.2)).collect()
+    };
+    let bone = |index: usize| {
+        let moves = Moves {
+            turns: [1, 2].contains(&index),
+            stretches: index == 2,
+            collapses: index == 3,
+            shifts: [0, 3].contains(&index),
+        };
+        let (numbers_out, inputs) = (moves.numbers(), if index == 4 { 0 } else { 3 });
+        let layer = |rows: usize, columns: usize| DenseParts {
+            weights: numbers(rows * columns, index as u64),
+            bias: numbers(rows, 50 + index as u64),
+        };
+        let factors = vec![(0, Factor::Sine(0.3)), (1, Factor::Cosine(0.3)), (2, Factor::Power(2))];
+        let terms = vec![[0, NONE, NONE], [0, 1, NONE], [0, 1, 2]];
+        LearnedBoneParts {
+            // Children may come before their parents.
+            parent: [Some(1), None, Some(0), Some(2), Some(3)][index],
+            rest: Affine3A::from_translation(Vec3::X * index as f32),
+            moves,
+            inputs: (0..inputs).map(|input| (input + index as u32) % POSING_CONTROLS as u32).collect(),
+            mean: numbers(inputs as usize, 3),
+            scale: numbers(inputs as usize, 4),
+            factors: if inputs > 0 { factors } else { Vec::new() },
+            terms: if inputs > 0 { terms.clone() } else { Vec::new() },
+            closed: layer(numbers_out, if inputs > 0 { terms.len() } else { 0 }),
+            layers: match index {
+                1 | 3 => vec![layer(5, 3), layer(numbers_out, 5)],
+                _ => Vec::new(),
+            },
+        }
+    };
+    let specs = mechanism(5, extras).specs().clone();
+    Mechanism::learned(specs, (0..5).map(bone).collect()).expect("valid parts")
 }
 
 pub const CONTROLS: usize = 200;

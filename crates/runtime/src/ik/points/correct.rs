@@ -103,7 +103,7 @@ impl PointSolver {
             let before = sum(&steps.points);
             // A step that makes it worse is tried again with more damping, and given up where that does not help.
             let (mut better, mut damping) = (false, how.damping);
-            for _ in 0..5 {
+            for _ in 0..8 {
                 let firm = Correction { damping, ..*how };
                 damping *= 100.0;
                 if !self.step(&ik, targets, &points, &free, &firm, controls, &mut steps) {
