@@ -11,13 +11,15 @@ use understudy_io::Dim::Any;
 use understudy_io::alembic::{AlembicCache, AlembicOptions};
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
-use understudy_io::{Model, blendshape_npz, bvh, dataset, gltf, live_link, mesh_sequence, obj, real};
+use understudy_io::{
+    Model, blendshape_npz, bvh, dataset, fbx, gltf, live_link, mesh_sequence, obj, real, usd,
+};
 
 /// Runs a reader on bytes and tells whether it accepted them.
 pub type Run = fn(&[u8]) -> bool;
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Run); 11] = [
+pub const TARGETS: [(&str, Run); 13] = [
     ("gltf", gltf),
     ("obj", obj),
     ("npz", npz),
@@ -29,6 +31,8 @@ pub const TARGETS: [(&str, Run); 11] = [
     ("bvh", bvh),
     ("live_link", live_link),
     ("alembic", alembic),
+    ("fbx", fbx),
+    ("usd", usd),
 ];
 
 /// A glTF document without files beside it.
@@ -194,6 +198,34 @@ pub fn alembic(bytes: &[u8]) -> bool {
             cache.frame(frame, &mut vertices).is_ok_and(|()| vertices.len() == cache.mesh().vertex_count());
     }
     whole
+}
+
+/// A skinned, animated model, and its bones alone.
+pub fn fbx(bytes: &[u8]) -> bool {
+    let _ = fbx::parse_bones(bytes, &fbx::FbxOptions::default());
+    let Ok(model) = fbx::parse(bytes) else { return false };
+    played(&model);
+    true
+}
+
+/// A layer of USD; what is written of it reads back.
+pub fn usd(bytes: &[u8]) -> bool {
+    let Ok(model) = usd::parse(bytes) else { return false };
+    played(&model);
+    if moderate(&model) && model.clips.iter().all(|clip| clip.own_frames() < 1000) {
+        let text = usd::to_usda_string(&model, "fuzz").expect("what was read has no correctives");
+        let again = usd::parse(text.as_bytes());
+        assert!(again.is_ok(), "we read what we write: {:?}", again.err());
+    }
+    true
+}
+
+fn played(model: &Model) {
+    model.rest_vertices();
+    if let Some(clip) = model.clips.first() {
+        model.evaluate(clip, 0);
+        model.evaluate_at(clip, 0.1);
+    }
 }
 
 /// A zip archive whose directory has the right checksum for every stored member.

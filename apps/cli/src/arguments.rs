@@ -2,6 +2,7 @@
 //! in `commands`.
 
 use crate::blender_arguments::BlenderArguments;
+use crate::import_arguments::ImportArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
 use crate::pose_arguments::PoseArguments;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use understudy_jobs::sample::Method;
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
-(.blend, .glb or .gltf with a skin or morph targets, .npz with blendshapes), or another program that speaks the rig protocol \
+(.blend, .glb, .gltf, .fbx, .usda or .usdc with a skin or shapes, .npz with blendshapes), or another program that speaks the rig protocol \
 (cmd:PROGRAM ARGS, unix:PATH, tcp:HOST:PORT)";
 
 /// Understudy learns to play a film-quality character's part.
@@ -51,6 +52,15 @@ pub enum Command {
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
+    /// Makes a dataset of poses that another program recorded.
+    #[command(after_help = "Examples:
+  understudy import --mesh body.fbx --cache body.abc -o data/hero --hold-out 0.2
+  understudy import --mesh body.fbx --cache body.abc -o data/hero-test --hold-out 0.2 --held-out
+  understudy import --mesh body.fbx --skeleton curves.fbx --cache body.abc -o data/hero
+  understudy import arrays.npz -o data/hero
+
+Guides: docs/guides/from-maya-or-houdini.md, docs/guides/from-your-own-program.md")]
+    Import(ImportArguments),
     /// Draws a rig, a clip, a dataset or a mesh into a PNG file.
     #[command(after_help = "Examples:
   understudy render mira -o smile.png --set mouthSmile_L=1 --set mouthSmile_R=1 --view three-quarter
@@ -66,8 +76,8 @@ A run that was interrupted goes on where it stopped when the same command is giv
   understudy convert data/rook -o rook.npz
   understudy convert mira -o other.obj --remesh
 
-Reads   .obj .glb .gltf .npz .bvh .csv, a rig by name, a dataset folder
-Writes  .obj .glb .npz .bvh .csv")]
+Reads   .obj .glb .gltf .fbx .usda .usdc .abc .npz .bvh .csv, a rig by name, a dataset folder
+Writes  .obj .glb .usda .npz .bvh .csv")]
     Convert(ConvertArguments),
     /// Poses a body by its hands, feet and torso, or a face by points that are dragged; controls come out.
     #[command(after_help = "Examples:

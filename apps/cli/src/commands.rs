@@ -3,6 +3,7 @@
 use crate::arguments::{
     Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
+use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::invert_commands::run_invert;
@@ -30,6 +31,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Characters => run_characters(json),
         Command::Sample(arguments) => run_sample(json, arguments),
+        Command::Import(arguments) => run_import(json, arguments),
         Command::Render(arguments) => run_render(json, arguments),
         Command::Convert(arguments) => run_convert(json, arguments),
         Command::Pose(arguments) => run_pose(json, *arguments),

@@ -65,6 +65,11 @@ pub fn count(number: impl TryInto<u64>, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{} {what}s", thousands(number)) }
 }
 
+/// `1 vertex`, `2 vertices`.
+pub fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
+}
+
 /// `13,248`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

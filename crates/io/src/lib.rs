@@ -7,11 +7,13 @@
 
 pub mod alembic;
 mod arrays;
+mod assembly;
 pub mod blendshape_npz;
 pub mod bvh;
 pub mod dataset;
 mod error;
 mod faces;
+pub mod fbx;
 pub mod gltf;
 pub mod handles;
 pub mod live_link;
@@ -26,6 +28,7 @@ pub mod real;
 mod scene;
 pub mod tensors;
 mod units;
+pub mod usd;
 
 pub use arrays::{Array, Dim};
 pub use error::{ParseError, ReadError, WriteError, output_target, read_bytes, write_atomic};

@@ -7,7 +7,7 @@ use crate::dataset::DatasetReader;
 use crate::live_link::{self, LiveLinkTake, WeightTable};
 use crate::mesh_sequence::{self, MeshSequence};
 use crate::npz::NpzReader;
-use crate::{Conversion, Model, ReadError, blendshape_npz, gltf, obj, read_bytes};
+use crate::{Conversion, Model, ReadError, blendshape_npz, fbx, gltf, obj, read_bytes, usd};
 use std::path::Path;
 use understudy_core::{BlendshapeRig, KeyedClip, Mesh, Skeleton, SkinWeights};
 
@@ -20,6 +20,12 @@ pub enum Format {
     Glb,
     /// glTF as text.
     Gltf,
+    /// Autodesk FBX.
+    Fbx,
+    /// USD as text.
+    Usda,
+    /// USD, binary or of either kind.
+    Usd,
     /// A NumPy archive: shapes, frames, weights or other arrays.
     Npz,
     /// An Alembic cache.
@@ -39,10 +45,14 @@ pub enum Format {
 type Reader = fn(&Path, &OpenOptions) -> Result<Scene, ReadError>;
 
 /// Every format that has an extension, and what reads it as a scene.
-const FORMATS: [(&str, Format, Option<Reader>); 9] = [
+const FORMATS: [(&str, Format, Option<Reader>); 13] = [
     ("obj", Format::Obj, Some(|path, _| Ok(Scene::Model(Box::new(obj::read(path)?.into()))))),
     ("glb", Format::Glb, Some(read_gltf)),
     ("gltf", Format::Gltf, Some(read_gltf)),
+    ("fbx", Format::Fbx, Some(|path, _| Ok(Scene::Model(Box::new(fbx::read(path)?))))),
+    ("usda", Format::Usda, Some(|path, _| read_usd(path))),
+    ("usdc", Format::Usd, Some(|path, _| read_usd(path))),
+    ("usd", Format::Usd, Some(|path, _| read_usd(path))),
     ("npz", Format::Npz, Some(|path, _| read_npz(path))),
     ("abc", Format::Alembic, Some(|path, _| read_alembic(path))),
     (
@@ -127,6 +137,10 @@ pub fn open_with(path: &Path, options: &OpenOptions) -> Result<Scene, ReadError>
 fn read_gltf(path: &Path, options: &OpenOptions) -> Result<Scene, ReadError> {
     let options = gltf::ReadOptions { surface: options.surface, ..gltf::ReadOptions::default() };
     Ok(Scene::Model(Box::new(gltf::read_with(path, &options)?)))
+}
+
+fn read_usd(path: &Path) -> Result<Scene, ReadError> {
+    Ok(Scene::Model(Box::new(usd::read(path)?)))
 }
 
 fn read_alembic(path: &Path) -> Result<Scene, ReadError> {
@@ -311,7 +325,8 @@ mod tests {
             std::fs::write(&path, b"x").expect("writable");
             let error = open(&path).expect_err(name).to_string();
             assert!(
-                error.contains(name) && error.contains(".obj, .glb, .gltf, .npz, .abc, .bvh, .csv"),
+                error.contains(name)
+                    && error.contains(".obj, .glb, .gltf, .fbx, .usda, .usdc, .usd, .npz, .abc, .bvh, .csv"),
                 "{error}"
             );
         }

@@ -32,6 +32,7 @@ pub fn all() -> Vec<Sample> {
         motion(),
         captures(),
         caches(),
+        scenes(),
     ]
     .concat()
 }
@@ -477,5 +478,28 @@ fn caches() -> Vec<Sample> {
         ("alembic", "bad-round.abc", round),
         ("alembic", "bad-truncated.abc", whole[..whole.len() * 2 / 3].to_vec()),
         ("alembic", "bad-hdf5.abc", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\0\0\0".to_vec()),
+    ]
+}
+
+/// FBX and USD: files that are read by libraries of others.
+fn scenes() -> Vec<Sample> {
+    let fbx = include_bytes!("../fbx_support/lift.fbx");
+    let text = include_str!("../usd_support/armature.usda");
+    let layer = openusd::usda::parse(text).expect("a layer");
+    let mut binary = std::io::Cursor::new(Vec::new());
+    openusd::usdc::CrateWriter::write(&layer, &mut binary).expect("written");
+    let binary = binary.into_inner();
+    let deep = format!("#usda 1.0\ndef Mesh \"a\" {{ int[] x = {}", "[".repeat(3000));
+    vec![
+        ("fbx", "good-lift.fbx", fbx.to_vec()),
+        ("fbx", "bad-no-objects.fbx", b"; FBX 7.4.0 project file\nObjects: {\n}\n".to_vec()),
+        ("fbx", "bad-face.fbx", replace(fbx, "a: 0,1,2,-4", "a: 0,1,9,-4")),
+        ("fbx", "bad-magic.fbx", b"Kaydara FBX Binary  \0\x1a\0".to_vec()),
+        ("usd", "good-armature.usda", text.as_bytes().to_vec()),
+        ("usd", "good-armature.usdc", binary.clone()),
+        ("usd", "bad-face.usda", replace(text.as_bytes(), "[0, 1, 2, 3]", "[0, 1, 2, 7]")),
+        ("usd", "bad-truncated.usdc", binary[..binary.len() * 2 / 3].to_vec()),
+        ("usd", "bad-deep.usda", deep.into_bytes()),
+        ("usd", "bad-empty.usda", b"#usda 1.0\n".to_vec()),
     ]
 }

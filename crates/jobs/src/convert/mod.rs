@@ -22,7 +22,7 @@ pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
 use understudy_core::{JointClip, Mesh, Vec3};
 use understudy_io::gltf::Surface;
-use understudy_io::{Format, Model, OpenOptions, Scene};
+use understudy_io::{Format, Model, OpenOptions, Scene, usd};
 use understudy_rigs::{Rig, RigPose};
 
 /// What is read.
@@ -114,7 +114,7 @@ impl ConvertConfig {
             return Err(JobError::setting("influences", "only a skin in a .glb has influences"));
         }
         if format.is_none() {
-            return Err(JobError::unusable(&self.output, "is none of .obj, .glb, .npz, .bvh, .csv"));
+            return Err(JobError::unusable(&self.output, "is none of .obj, .glb, .usda, .npz, .bvh, .csv"));
         }
         if self.bake.is_some() && format != Some(Format::Glb) {
             return Err(JobError::unusable(&self.output, "a baked clip is written as .glb"));
@@ -129,7 +129,7 @@ impl ConvertConfig {
 
     /// The format of the output, where it can be written.
     fn format(&self) -> Option<Format> {
-        let written = [Format::Obj, Format::Glb, Format::Npz, Format::Bvh, Format::Csv];
+        let written = [Format::Obj, Format::Glb, Format::Usda, Format::Npz, Format::Bvh, Format::Csv];
         Format::of(&self.output).filter(|format| written.contains(format))
     }
 }
@@ -242,7 +242,7 @@ fn write(
     format: Format,
     watch: &dyn Watch,
 ) -> Result<Written, JobError> {
-    use Format::{Bvh, Csv, Glb, Npz, Obj};
+    use Format::{Bvh, Csv, Glb, Npz, Obj, Usda};
     let name = inputs::stem(Path::new(&config.input));
     let scene = match input {
         Input::Rig(rig) => return write_rig(config, rig.as_ref(), format, watch),
@@ -253,6 +253,14 @@ fn write(
         (Scene::Model(model), Glb) => {
             warn_left_out(&config.input, model, watch);
             to_glb::model(&name, model, config.rate, config.influences)
+        }
+        (Scene::Model(model), Usda) => {
+            let text = usd::to_usda_string(model, &name)
+                .map_err(|problem| JobError::unusable(&config.input, problem))?;
+            let clips = model.clips.len();
+            let contents =
+                vec![format!("a mesh of {} vertices, {clips} animations", model.mesh.vertex_count())];
+            Ok(Written::new(text.into_bytes(), contents))
         }
         (Scene::Model(model), Npz) => tables::model_npz(model, &config.input),
         (Scene::Model(model), Bvh) => {

@@ -43,6 +43,12 @@ impl Recorded<'_> {
                 )),
             };
         }
+        if self.header.settings.contains_key(crate::import::IMPORTED) {
+            let message = "the poses were imported, so that no rig can be asked: what each network sees is estimated \
+                           from them";
+            watch.event(Event::Note { message });
+            return Ok(None);
+        }
         let mut other = None;
         for name in self.places() {
             let opened = self.blend(&name, &Silent).unwrap_or_else(|| open_recorded(&name, &Silent));

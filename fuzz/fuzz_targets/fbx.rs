@@ -1,0 +1,6 @@
+//! Fuzzes `targets::fbx`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    understudy_fuzz::targets::fbx(bytes);
+});
