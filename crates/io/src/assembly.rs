@@ -127,6 +127,12 @@ impl Assembly {
             let still = self.bind(still, DAffine3::IDENTITY)?;
             self.rows.iter_mut().filter(|row| row.is_empty()).for_each(|row| row.push((still, 1.0)));
         }
+        // Bones that move nothing are left out, and so is what animates them.
+        let mut clips = clips;
+        if !bound {
+            clips.iter_mut().for_each(|clip| clip.bones.clear());
+            clips.retain(|clip| !clip.weights.is_empty());
+        }
         let neutral = self.mesh.positions.clone();
         let mesh = self.mesh.build().map_err(|error| ParseError::new("mesh", error))?;
         let mut model = Model { warnings: self.warnings, clips, ..Model::still(mesh, conversion) };
