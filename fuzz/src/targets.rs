@@ -11,7 +11,9 @@ use understudy_io::Dim::Any;
 use understudy_io::alembic::{AlembicCache, AlembicOptions};
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
-use understudy_io::{Model, blendshape_npz, bvh, dataset, fbx, gltf, live_link, mesh_sequence, obj, real, usd};
+use understudy_io::{
+    Model, blendshape_npz, bvh, dataset, fbx, gltf, live_link, mesh_sequence, obj, real, usd,
+};
 
 /// Runs a reader on bytes and tells whether it accepted them.
 pub type Run = fn(&[u8]) -> bool;

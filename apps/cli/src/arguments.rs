@@ -16,8 +16,7 @@ use std::path::PathBuf;
 use understudy_jobs::sample::Method;
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
-(.blend, .glb, .gltf, .fbx, .usda or .usdc with a skin or shapes, .npz with blendshapes), or another program that speaks the rig \
-protocol \
+(.blend, .glb, .gltf, .fbx, .usda or .usdc with a skin or shapes, .npz with blendshapes), or another program that speaks the rig protocol \
 (cmd:PROGRAM ARGS, unix:PATH, tcp:HOST:PORT)";
 
 /// Understudy learns to play a film-quality character's part.

@@ -3,6 +3,7 @@
 use crate::arguments::{
     Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
+use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::import_commands::run_import;

@@ -6,7 +6,8 @@ use crate::polygons::Polygons;
 use crate::{Conversion, Model, ParseError};
 use glam::{Affine3A, DAffine3, Vec3};
 use understudy_core::{
-    BlendshapeRig, Bone, JointTransform, KeyedClip, MeshParts, Shape, Skeleton, SkinWeights, SparseDeltas, Vec2,
+    BlendshapeRig, Bone, JointTransform, KeyedClip, MeshParts, Shape, Skeleton, SkinWeights, SparseDeltas,
+    Vec2,
 };
 
 /// Weighted bones of a vertex.
@@ -126,6 +127,12 @@ impl Assembly {
             let still = self.bind(still, DAffine3::IDENTITY)?;
             self.rows.iter_mut().filter(|row| row.is_empty()).for_each(|row| row.push((still, 1.0)));
         }
+        // Bones that move nothing are left out, and so is what animates them.
+        let mut clips = clips;
+        if !bound {
+            clips.iter_mut().for_each(|clip| clip.bones.clear());
+            clips.retain(|clip| !clip.weights.is_empty());
+        }
         let neutral = self.mesh.positions.clone();
         let mesh = self.mesh.build().map_err(|error| ParseError::new("mesh", error))?;
         let mut model = Model { warnings: self.warnings, clips, ..Model::still(mesh, conversion) };
@@ -177,7 +184,8 @@ fn agree(a: &DAffine3, b: &DAffine3) -> bool {
     let size = a.matrix3.to_cols_array().iter().fold(0.0f64, |size, v| size.max(v.abs()));
     let turn = (a.matrix3 - b.matrix3).to_cols_array();
     let shift = (a.translation - b.translation).length();
-    turn.iter().all(|v| v.abs() <= 1e-6 * size) && shift <= 1e-4 * size.max(1e-12) + 1e-6 * a.translation.length()
+    turn.iter().all(|v| v.abs() <= 1e-6 * size)
+        && shift <= 1e-4 * size.max(1e-12) + 1e-6 * a.translation.length()
 }
 
 /// In single precision, as bones are stored.

@@ -325,7 +325,8 @@ mod tests {
             std::fs::write(&path, b"x").expect("writable");
             let error = open(&path).expect_err(name).to_string();
             assert!(
-                error.contains(name) && error.contains(".obj, .glb, .gltf, .fbx, .usda, .usdc, .usd, .npz, .abc, .bvh, .csv"),
+                error.contains(name)
+                    && error.contains(".obj, .glb, .gltf, .fbx, .usda, .usdc, .usd, .npz, .abc, .bvh, .csv"),
                 "{error}"
             );
         }

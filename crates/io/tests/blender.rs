@@ -79,7 +79,8 @@ fn fbx_moves_as_in_blender() {
 fn usd_moves_as_in_blender() {
     for name in ["hero.usda", "hero.usdc"] {
         let model = usd::read(&file(name)).unwrap_or_else(|error| panic!("{error}"));
-        let shapes: Vec<&str> = model.shapes.iter().flat_map(|s| s.shapes()).map(|s| s.name.as_str()).collect();
+        let shapes: Vec<&str> =
+            model.shapes.iter().flat_map(|s| s.shapes()).map(|s| s.name.as_str()).collect();
         assert_eq!(shapes, ["bulge"]);
         moves_as_in_blender(&model, name, 1.0 / 24.0);
     }

@@ -30,7 +30,8 @@ fn a_decomposition_moves_as_its_makers_say() {
             let posed = model.evaluate_at(clip, cache.times()[frame]);
             for (a, b) in posed.iter().zip(&truth) {
                 let distance = f64::from(a.distance(*b));
-                (sum, squares, largest) = (sum + distance, squares + distance * distance, largest.max(distance));
+                (sum, squares, largest) =
+                    (sum + distance, squares + distance * distance, largest.max(distance));
                 count += 1;
             }
         }
@@ -52,7 +53,11 @@ fn one_door_reads_meshes_skins_and_bones() {
         let sum: f32 = skin.row(vertex).map(|(_, weight)| weight).sum();
         assert!((sum - 1.0).abs() < 1e-5);
     }
-    assert!(skeleton.len() >= 2 && model.conversion.reason.contains("the file says so"), "{}", model.conversion);
+    assert!(
+        skeleton.len() >= 2 && model.conversion.reason.contains("the file says so"),
+        "{}",
+        model.conversion
+    );
     let geometry = fbx::read(&data.join("Bone_Geom.fbx")).expect("a mesh");
     assert!(geometry.skin.is_none() && geometry.mesh.has_uvs(), "a mesh that nothing moves");
     let bones = fbx::read_bones(&data.join("Bone_All.fbx"), &fbx::FbxOptions::default()).expect("bones");
@@ -67,7 +72,11 @@ fn a_text_file_with_a_skin_and_a_shape_is_what_it_says() {
     let names: Vec<&str> = model.shapes.iter().flat_map(|s| s.shapes()).map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["bulge"]);
     // Metres and Z-up in the file: (1, 1, 0) stands at (100, 0, -100).
-    assert!((model.mesh.positions()[2] - Vec3::new(100.0, 0.0, -100.0)).length() < 1e-3, "{:?}", model.mesh.positions());
+    assert!(
+        (model.mesh.positions()[2] - Vec3::new(100.0, 0.0, -100.0)).length() < 1e-3,
+        "{:?}",
+        model.mesh.positions()
+    );
     assert_eq!((model.conversion.scale, model.conversion.up), (100.0, understudy_io::Axis::Z));
     let clip = &model.clips[0];
     // In half a second the bone goes up by one metre and the shape comes in by a half.
@@ -82,7 +91,12 @@ fn a_text_file_with_a_skin_and_a_shape_is_what_it_says() {
 
 #[test]
 fn what_is_no_fbx_is_said() {
-    for bytes in [b"".as_slice(), b"v 0 0 0\nf 1 1 1\n", b"Kaydara FBX Binary  \0\x1a\0", b"; FBX 7.4.0 project file\n"] {
+    for bytes in [
+        b"".as_slice(),
+        b"v 0 0 0\nf 1 1 1\n",
+        b"Kaydara FBX Binary  \0\x1a\0",
+        b"; FBX 7.4.0 project file\n",
+    ] {
         let error = fbx::parse(bytes).expect_err("no scene").to_string();
         assert!(!error.is_empty() && !error.contains('\n'), "{error}");
     }

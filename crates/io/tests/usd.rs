@@ -1,8 +1,8 @@
 //! USD: what we write reads back as the same model, and layers as exporters write them are what they say.
 
 use understudy_core::{
-    BlendshapeRig, Bone, BoneTrack, Face, JointProperty, JointTransform, KeyedClip, MeshParts, Quat, Shape, Skeleton,
-    SkinWeights, SparseDeltas, Track, TrackInterpolation, Vec2, Vec3, WeightTrack,
+    BlendshapeRig, Bone, BoneTrack, Face, JointProperty, JointTransform, KeyedClip, MeshParts, Quat, Shape,
+    Skeleton, SkinWeights, SparseDeltas, Track, TrackInterpolation, Vec2, Vec3, WeightTrack,
 };
 use understudy_io::{Conversion, Model, usd};
 
@@ -26,7 +26,8 @@ fn model() -> Model {
             ..JointTransform::from_translation(Vec3::new(0.0, y, 1.0))
         },
     };
-    let skeleton = Skeleton::new(vec![bone("hip.L", None, 80.0), bone("knee", Some(0), 40.0)]).expect("a tree");
+    let skeleton =
+        Skeleton::new(vec![bone("hip.L", None, 80.0), bone("knee", Some(0), 40.0)]).expect("a tree");
     let mut binds = skeleton.inverse_bind().to_vec();
     binds[1].translation.x += 0.25;
     let skeleton = skeleton.with_inverse_bind(binds).expect("finite");
@@ -37,8 +38,10 @@ fn model() -> Model {
     };
     let shapes = BlendshapeRig::new(positions, vec![shape("jaw Open", 0), shape("smile", 2)], Vec::new());
     let times: Vec<f32> = vec![0.0, 0.5, 1.0];
-    let turn: Vec<f32> = [0.3f32, 1.0, -0.4].iter().flat_map(|a| Quat::from_rotation_x(*a).to_array()).collect();
-    let rotation = Track::rotations(times.clone(), turn, TrackInterpolation::Linear).expect("unit quaternions");
+    let turn: Vec<f32> =
+        [0.3f32, 1.0, -0.4].iter().flat_map(|a| Quat::from_rotation_x(*a).to_array()).collect();
+    let rotation =
+        Track::rotations(times.clone(), turn, TrackInterpolation::Linear).expect("unit quaternions");
     let weights = Track::new(times, vec![0.0, 0.5, 1.0, 0.25, 0.5, 0.0], 2, TrackInterpolation::Linear);
     let clip = KeyedClip {
         name: "kick".into(),
@@ -91,7 +94,8 @@ fn real_models_keep_their_motion() {
     for clip in &model.clips {
         let other = back.find_clip(&clip.name).expect("the same clips");
         for frame in [0, 5, 11] {
-            let (a, b) = (model.evaluate(clip, frame), back.evaluate_at(other, frame as f64 / f64::from(clip.rate)));
+            let (a, b) =
+                (model.evaluate(clip, frame), back.evaluate_at(other, frame as f64 / f64::from(clip.rate)));
             let most = a.iter().zip(&b).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
             assert!(most < 2e-3, "{}: frame {frame}: {most} cm", clip.name);
         }
@@ -127,7 +131,9 @@ fn bad_layers_are_named() {
     assert!(error("hello").contains("#usda"));
     assert!(error("#usda 1.0\n").contains("no mesh"));
     assert!(error("PK\u{3}\u{4}").contains("usdz"));
-    assert!(error(&format!("#usda 1.0\ndef Mesh \"a\" {{ int[] x = {}", "[".repeat(100_000))).contains("nested"));
+    assert!(
+        error(&format!("#usda 1.0\ndef Mesh \"a\" {{ int[] x = {}", "[".repeat(100_000))).contains("nested")
+    );
     for (from, to, word) in [
         ("[0, 1, 2, 3]", "[0, 1, 2, 7]", "names point 7"),
         ("= [4]", "= [5]", "4 corners"),

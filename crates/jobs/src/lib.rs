@@ -3,7 +3,8 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`demo`].
+//! [`characters`], [`sample`], [`mod@import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`],
+//! [`demo`].
 
 pub mod blender;
 pub mod characters;

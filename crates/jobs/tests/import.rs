@@ -26,7 +26,8 @@ fn a_skinned_file_and_its_cache_become_a_dataset() {
     let Some(data) = understudy_testkit::shared_data() else { return };
     let data = data.join("dem-bones");
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let config = ImportConfig { hold_out: 0.25, ..pairs(&data, "Decomposition_20.fbx", folder.path().join("hero")) };
+    let config =
+        ImportConfig { hold_out: 0.25, ..pairs(&data, "Decomposition_20.fbx", folder.path().join("hero")) };
     let report = run(&config).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.poses, report.vertices), (300, 754));
     let alignment = report.alignment.expect("of pairs");
@@ -114,14 +115,18 @@ fn scale_axes_and_offset_are_found_and_can_be_given() {
 fn arrays_become_a_dataset() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let mut npz = NpzWriter::new();
-    let frames: Vec<f32> = (0..20).flat_map(|f| [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, f as f32 * 0.1, 0.0]).collect();
+    let frames: Vec<f32> =
+        (0..20).flat_map(|f| [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, f as f32 * 0.1, 0.0]).collect();
     let lift: Vec<f32> = (0..20).map(|f| f as f32 / 19.0).collect();
     npz.f32("vertices", &[20, 3, 3], &frames).i32("faces", &[1, 3], &[0, 1, 2]);
     npz.f32("controls", &[20, 1], &lift).strings("control_names", &["lift"]).strings("units", &["m"]);
     let path = folder.path().join("arrays.npz");
     npz.write(&path).expect("writable");
-    let config =
-        ImportConfig { arrays: Some(path.clone()), output: folder.path().join("data"), ..ImportConfig::default() };
+    let config = ImportConfig {
+        arrays: Some(path.clone()),
+        output: folder.path().join("data"),
+        ..ImportConfig::default()
+    };
     let report = run(&config).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.poses, report.bones, report.controls), (20, 0, 1));
     let reader = DatasetReader::open(&config.output).expect("complete");
@@ -131,7 +136,8 @@ fn arrays_become_a_dataset() {
     let mut npz = NpzWriter::new();
     npz.f32("vertices", &[20, 3, 3], &frames).i32("faces", &[1, 3], &[0, 1, 2]);
     npz.write(&path).expect("writable");
-    let error = run(&ImportConfig { output: folder.path().join("b"), ..config.clone() }).expect_err("no inputs");
+    let error =
+        run(&ImportConfig { output: folder.path().join("b"), ..config.clone() }).expect_err("no inputs");
     assert!(error.is_bad_input() && error.to_string().contains("'controls' nor 'bones'"), "{error}");
     for bad in [
         ImportConfig { hold_out: 1.5, ..config.clone() },

@@ -47,7 +47,9 @@ pub(super) fn read(
         let seconds: Arc<[f32]> = times.iter().map(|time| (time - start) as f32).collect();
         let ascending = seconds[0] >= 0.0 && seconds.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending {
-            warnings.push(format!("animation '{name}' is skipped: its times, {begin} to {end} s, cannot be kept"));
+            warnings.push(format!(
+                "animation '{name}' is skipped: its times, {begin} to {end} s, cannot be kept"
+            ));
             continue;
         }
         let mut clip = KeyedClip { name, rate: rate as f32, bones: Vec::new(), weights: Vec::new() };
@@ -80,7 +82,10 @@ fn read_bones(
             let local = joint(vector(local.scale), rotation, vector(local.translation));
             if !local.is_finite() {
                 let place = format!("animation '{}'", clip.name);
-                return Err(ParseError::new(place, format!("node '{}' is not finite", node.element.name.as_ref())));
+                return Err(ParseError::new(
+                    place,
+                    format!("node '{}' is not finite", node.element.name.as_ref()),
+                ));
             }
             channels[0].extend(local.translation.to_array());
             channels[1].extend(local.rotation.to_array());
@@ -90,7 +95,11 @@ fn read_bones(
         let rest = &node.local_transform;
         let r = rest.rotation;
         let rest = joint(vector(rest.scale), DQuat::from_xyzw(r.x, r.y, r.z, r.w), vector(rest.translation));
-        let rests = [rest.translation.to_array().to_vec(), rest.rotation.to_array().to_vec(), rest.scale.to_array().to_vec()];
+        let rests = [
+            rest.translation.to_array().to_vec(),
+            rest.rotation.to_array().to_vec(),
+            rest.scale.to_array().to_vec(),
+        ];
         let kinds = [JointProperty::Translation, JointProperty::Rotation, JointProperty::Scale];
         for ((property, values), rest) in kinds.into_iter().zip(channels).zip(rests) {
             let width = rest.len();

@@ -29,9 +29,9 @@ pub(super) fn read(scene: &Scene, assembly: &mut Assembly, size: usize) -> Resul
         let Some(mesh) = node.mesh.as_ref() else { continue };
         let name = name_of(node);
         let cost = mesh.num_indices.saturating_add(mesh.num_vertices);
-        left = left
-            .checked_sub(cost)
-            .ok_or_else(|| ParseError::new(format!("mesh '{name}'"), "its instances are more than the file's size tells"))?;
+        left = left.checked_sub(cost).ok_or_else(|| {
+            ParseError::new(format!("mesh '{name}'"), "its instances are more than the file's size tells")
+        })?;
         if mesh.num_vertices == 0 || mesh.num_faces == 0 {
             continue;
         }
@@ -53,7 +53,9 @@ pub(super) fn read_bones(scene: &Scene, assembly: &mut Assembly) -> Parts {
 /// The name that people see: that of the node which a helper node stands for.
 fn name_of(node: &Node) -> &str {
     match node.parent.as_ref() {
-        Some(parent) if node.is_geometry_transform_helper || node.is_scale_helper => parent.element.name.as_ref(),
+        Some(parent) if node.is_geometry_transform_helper || node.is_scale_helper => {
+            parent.element.name.as_ref()
+        }
         _ => node.element.name.as_ref(),
     }
 }
@@ -122,7 +124,9 @@ fn polygons(mesh: &Mesh, name: &str) -> Result<(Polygons, Vec<Vec2>), ParseError
         corners.clear();
         let range = face.index_begin as usize..face.index_begin as usize + face.num_indices as usize;
         let vertices = mesh.vertex_indices.get(range.clone());
-        for (place, vertex) in range.zip(vertices.ok_or_else(|| fail(format!("face {index} has no corners")))?) {
+        for (place, vertex) in
+            range.zip(vertices.ok_or_else(|| fail(format!("face {index} has no corners")))?)
+        {
             let vertex = *vertex as usize;
             if vertex >= mesh.num_vertices {
                 return Err(fail(format!("face {index} names vertex {vertex} of {}", mesh.num_vertices)));
@@ -205,7 +209,8 @@ fn bone_of(node: &Node, assembly: &mut Assembly, parts: &mut Parts) -> usize {
             continue;
         }
         let local = &link.local_transform;
-        let rotation = DQuat::from_xyzw(local.rotation.x, local.rotation.y, local.rotation.z, local.rotation.w);
+        let rotation =
+            DQuat::from_xyzw(local.rotation.x, local.rotation.y, local.rotation.z, local.rotation.w);
         let rest = joint(vector(local.scale), rotation, vector(local.translation));
         // The root of a file is at the origin once units and axes are converted.
         if link.is_root && place > 0 && rest == understudy_core::JointTransform::IDENTITY {
@@ -243,7 +248,10 @@ fn read_shape(
         let vertex = *vertex as usize;
         let delta = (*turn * vector(*offset) / full).as_vec3();
         if vertex >= vertices || !delta.is_finite() {
-            return Err(ParseError::new(format!("shape '{name}'"), format!("its offset of vertex {vertex} is wrong")));
+            return Err(ParseError::new(
+                format!("shape '{name}'"),
+                format!("its offset of vertex {vertex} is wrong"),
+            ));
         }
         offsets.push(((first + vertex) as u32, delta));
     }

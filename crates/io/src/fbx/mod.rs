@@ -14,8 +14,8 @@ use crate::{Axis, Conversion, Model, ParseError, ReadError, read_bytes};
 use glam::{DAffine3, DMat3, DVec3};
 use std::path::Path;
 use ufbx::{
-    AllocatorOpts, CoordinateAxis, FileFormat, GeometryTransformHandling, IndexErrorHandling, InheritModeHandling,
-    LoadOpts, Scene, SpaceConversion,
+    AllocatorOpts, CoordinateAxis, FileFormat, GeometryTransformHandling, IndexErrorHandling,
+    InheritModeHandling, LoadOpts, Scene, SpaceConversion,
 };
 use understudy_core::{KeyedClip, Skeleton};
 
@@ -49,9 +49,14 @@ pub fn parse_with(bytes: &[u8], options: &FbxOptions) -> Result<Model, ParseErro
     let mut assembly = Assembly::default();
     let bones = geometry::read(&scene, &mut assembly, bytes.len())?;
     let clips = animation::read(&scene, &bones, options, bytes.len(), &mut assembly.warnings)?;
-    assembly.warnings.extend(scene.metadata.warnings.iter().take(20).map(|warning| {
-        format!("{} ({} times)", warning.description.as_ref(), warning.count)
-    }));
+    assembly.warnings.extend(
+        scene
+            .metadata
+            .warnings
+            .iter()
+            .take(20)
+            .map(|warning| format!("{} ({} times)", warning.description.as_ref(), warning.count)),
+    );
     assembly.finish(clips, conversion(&scene))
 }
 

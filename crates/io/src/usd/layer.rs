@@ -30,7 +30,10 @@ impl Layer {
             return Err(ParseError::new("file", "is larger than 2 GB"));
         }
         if bytes.starts_with(b"PK") {
-            return Err(ParseError::new("byte 0", "is a .usdz package; unpack it and name the .usdc or .usda in it"));
+            return Err(ParseError::new(
+                "byte 0",
+                "is a .usdz package; unpack it and name the .usdc or .usda in it",
+            ));
         }
         guarded(|| Self::open(bytes))
     }
@@ -38,11 +41,13 @@ impl Layer {
     fn open(bytes: &[u8]) -> Result<Self, ParseError> {
         let failed = |error: &dyn ToString| ParseError::new("layer", error.to_string());
         let data: Box<dyn AbstractData> = if bytes.starts_with(b"PXR-USDC") {
-            let data = usdc::CrateData::open(Cursor::new(bytes.to_vec()), true).map_err(|error| failed(&error))?;
+            let data =
+                usdc::CrateData::open(Cursor::new(bytes.to_vec()), true).map_err(|error| failed(&error))?;
             Box::new(data)
         } else {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|error| ParseError::new(format!("byte {}", error.valid_up_to()), "is neither USD nor text"))?;
+            let text = std::str::from_utf8(bytes).map_err(|error| {
+                ParseError::new(format!("byte {}", error.valid_up_to()), "is neither USD nor text")
+            })?;
             if !text.starts_with("#usda") {
                 return Err(ParseError::new("line 1", "is no USD file: '#usda 1.0' is missing"));
             }
@@ -80,13 +85,19 @@ impl Layer {
         let fields = self.data.list_fields(&prim.path).unwrap_or_default();
         let children = fields.iter().any(|field| field == "properties");
         let listed = children.then(|| self.field(&prim.path, "properties").ok().flatten()).flatten();
-        listed.as_ref().and_then(strings).unwrap_or_default().iter().any(|name| name.starts_with("inbetweens:"))
+        listed
+            .as_ref()
+            .and_then(strings)
+            .unwrap_or_default()
+            .iter()
+            .any(|name| name.starts_with("inbetweens:"))
     }
 
     fn field(&self, path: &Path, field: &str) -> Result<Option<Value>, ParseError> {
         let read = || {
             let value = self.data.try_field(path, field);
-            value.map(|value| value.map(std::borrow::Cow::into_owned))
+            value
+                .map(|value| value.map(std::borrow::Cow::into_owned))
                 .map_err(|error| ParseError::new(path.as_str(), error))
         };
         guarded(read)
@@ -110,7 +121,8 @@ impl Layer {
     /// An attribute's value: its default, or its first sample.
     pub fn value(&self, prim: &str, name: &str) -> Result<Option<Value>, ParseError> {
         let Some(path) = self.property(prim, name) else { return Ok(None) };
-        if let Some(value) = self.field(&path, "default")?.filter(|value| !matches!(value, Value::ValueBlock)) {
+        if let Some(value) = self.field(&path, "default")?.filter(|value| !matches!(value, Value::ValueBlock))
+        {
             return Ok(Some(value));
         }
         Ok(self.samples(prim, name)?.into_iter().next().map(|(_, value)| value))
@@ -167,7 +179,11 @@ impl Layer {
     }
 
     /// Where a prim stands in the world, and whether something moves it over time.
-    pub fn world(&self, prim: &str, known: &mut HashMap<String, (DAffine3, bool)>) -> Result<(DAffine3, bool), ParseError> {
+    pub fn world(
+        &self,
+        prim: &str,
+        known: &mut HashMap<String, (DAffine3, bool)>,
+    ) -> Result<(DAffine3, bool), ParseError> {
         // Parents first, without calling itself: paths may be deep.
         let mut chain = vec![prim];
         while let Some((above, _)) = chain.last().and_then(|path| path.rsplit_once('/')) {

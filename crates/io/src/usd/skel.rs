@@ -24,7 +24,10 @@ impl Space {
     /// A map of points, in the new space on both sides.
     fn map(&self, m: &DAffine3) -> DAffine3 {
         let back = self.turn.transpose();
-        DAffine3 { matrix3: self.turn * m.matrix3 * back, translation: self.turn * m.translation * self.scale }
+        DAffine3 {
+            matrix3: self.turn * m.matrix3 * back,
+            translation: self.turn * m.translation * self.scale,
+        }
     }
 
     fn point(&self, p: DVec3) -> DVec3 {
@@ -60,7 +63,8 @@ pub(super) fn model(layer: &Layer) -> Result<Model, ParseError> {
         Axis::Y => DMat3::IDENTITY,
         Axis::Z => DMat3::from_cols(DVec3::X, -DVec3::Z, DVec3::Y),
     };
-    let reason = if metres.is_some() { "the file says so" } else { "USD means centimetres where a file says nothing" };
+    let reason =
+        if metres.is_some() { "the file says so" } else { "USD means centimetres where a file says nothing" };
     let conversion = Conversion { scale: scale as f32, up, reason: reason.into() };
     let space = Space { scale, turn };
     let mut assembly = Assembly::default();
@@ -138,7 +142,8 @@ fn read_skeleton(
         Ok(Some(list))
     };
     let (rests, binds) = (transforms("restTransforms")?, transforms("bindTransforms")?);
-    let place: HashMap<&str, usize> = tokens.iter().enumerate().map(|(i, token)| (token.as_str(), i)).collect();
+    let place: HashMap<&str, usize> =
+        tokens.iter().enumerate().map(|(i, token)| (token.as_str(), i)).collect();
     if place.len() != tokens.len() {
         return Err(fail("two joints have one name".into()));
     }
@@ -197,7 +202,8 @@ fn read_skeleton(
 
 /// Joints, parents first: a parent's path is shorter than its child's.
 fn order(parents: &[Option<usize>]) -> Vec<usize> {
-    let depth = |joint: usize| std::iter::successors(parents[joint], |above| parents[*above]).take(300).count();
+    let depth =
+        |joint: usize| std::iter::successors(parents[joint], |above| parents[*above]).take(300).count();
     let mut order: Vec<(usize, usize)> = (0..parents.len()).map(|joint| (depth(joint), joint)).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, joint)| joint).collect()
@@ -246,8 +252,10 @@ fn read_mesh(
     // Points at the bind pose in the world of the new space.
     let place = match skeleton {
         Some(skeleton) => {
-            let bind = layer.value(path, "primvars:skel:geomBindTransform")?.as_ref().and_then(layer::matrices);
-            skeleton.world * space.map(&bind.and_then(|list| list.first().copied()).unwrap_or(DAffine3::IDENTITY))
+            let bind =
+                layer.value(path, "primvars:skel:geomBindTransform")?.as_ref().and_then(layer::matrices);
+            skeleton.world
+                * space.map(&bind.and_then(|list| list.first().copied()).unwrap_or(DAffine3::IDENTITY))
         }
         None => space.map(&world),
     };
@@ -298,7 +306,9 @@ fn polygons(
         Ok(layer.value(path, name)?.as_ref().and_then(layer::integers).unwrap_or_default())
     };
     let (counts, indices) = (list("faceVertexCounts")?, list("faceVertexIndices")?);
-    if counts.iter().any(|count| *count < 0) || counts.iter().map(|c| *c as u128).sum::<u128>() != indices.len() as u128 {
+    if counts.iter().any(|count| *count < 0)
+        || counts.iter().map(|c| *c as u128).sum::<u128>() != indices.len() as u128
+    {
         return Err(fail(format!("its faces do not have {} corners", indices.len())));
     }
     let (uvs, of_corner) = texture(layer, path, points, &indices)?;
@@ -317,7 +327,8 @@ fn polygons(
         corners.clear();
         for corner in range {
             let vertex = usize::try_from(indices[corner]).ok().filter(|vertex| *vertex < points);
-            let vertex = vertex.ok_or_else(|| fail(format!("a face names point {} of {points}", indices[corner])))?;
+            let vertex =
+                vertex.ok_or_else(|| fail(format!("a face names point {} of {points}", indices[corner])))?;
             corners.push((vertex, of_corner.get(corner).copied()));
         }
         if left {
@@ -343,7 +354,9 @@ fn texture(
         let table: Vec<Vec2> = table.iter().map(|uv| Vec2::new(uv[0] as f32, uv[1] as f32)).collect();
         let given = layer.value(path, &format!("{name}:indices"))?.as_ref().and_then(layer::integers);
         let places: Vec<usize> = match given {
-            Some(list) => list.into_iter().map(|place| usize::try_from(place).unwrap_or(usize::MAX)).collect(),
+            Some(list) => {
+                list.into_iter().map(|place| usize::try_from(place).unwrap_or(usize::MAX)).collect()
+            }
             None => (0..table.len()).collect(),
         };
         let of_corner: Vec<usize> = if places.len() == indices.len() {
@@ -403,7 +416,8 @@ fn rows(
         if let Some(bone) = bound.get(&index) {
             return Ok(*bone);
         }
-        let joint = joint_of(index).ok_or_else(|| fail(format!("it follows joint {index}, which is not there")))?;
+        let joint =
+            joint_of(index).ok_or_else(|| fail(format!("it follows joint {index}, which is not there")))?;
         let bone = assembly.bind(skeleton.bones[joint], skeleton.binds[joint] * back)?;
         bound.insert(index, bone);
         Ok(bone)
@@ -472,14 +486,22 @@ fn clips(
     let mut clips = Vec::new();
     let mut names = crate::names::UniqueNames::default();
     for path in layer.of_kind("SkelAnimation") {
-        let mut clip =
-            KeyedClip { name: names.take(last_name(path)), rate: rate as f32, bones: Vec::new(), weights: Vec::new() };
+        let mut clip = KeyedClip {
+            name: names.take(last_name(path)),
+            rate: rate as f32,
+            bones: Vec::new(),
+            weights: Vec::new(),
+        };
         let tokens = layer.value(path, "joints")?.as_ref().and_then(layer::strings).unwrap_or_default();
         let known = |skeleton: &&Joints| tokens.iter().any(|token| skeleton.tokens.contains(token));
         let bones: Vec<Option<usize>> = match skeletons.iter().find(known) {
             Some(skeleton) => {
-                let place: HashMap<&str, usize> =
-                    skeleton.tokens.iter().enumerate().map(|(i, token)| (token.as_str(), skeleton.bones[i])).collect();
+                let place: HashMap<&str, usize> = skeleton
+                    .tokens
+                    .iter()
+                    .enumerate()
+                    .map(|(i, token)| (token.as_str(), skeleton.bones[i]))
+                    .collect();
                 tokens.iter().map(|token| place.get(token.as_str()).copied()).collect()
             }
             None => vec![None; tokens.len()],
@@ -603,7 +625,11 @@ impl Animation<'_> {
         for value in &values {
             let list = layer::numbers(value).unwrap_or_default();
             if list.len() != places.len() || list.iter().any(|v| !(*v as f32).is_finite()) {
-                return Err(fail(format!("{} values for {} shapes, or not finite", list.len(), places.len())));
+                return Err(fail(format!(
+                    "{} values for {} shapes, or not finite",
+                    list.len(),
+                    places.len()
+                )));
             }
             flat.extend(list.into_iter().map(|v| v as f32));
         }

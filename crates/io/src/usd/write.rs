@@ -41,7 +41,8 @@ pub fn to_usda_string(model: &Model, name: &str) -> Result<String, String> {
     out.open();
     let mut names = UniqueNames::default();
     let (skeleton_name, mesh_name) = (names.take("skeleton"), names.take("mesh"));
-    let clip_names: Vec<String> = model.clips.iter().map(|clip| names.take(&identifier(&clip.name))).collect();
+    let clip_names: Vec<String> =
+        model.clips.iter().map(|clip| names.take(&identifier(&clip.name))).collect();
     let joints = model.skeleton.as_ref().map(joint_tokens).unwrap_or_default();
     let moves = model.skeleton.is_some() || model.shapes.is_some();
     if moves {
@@ -152,7 +153,13 @@ fn joint_tokens(skeleton: &Skeleton) -> Vec<String> {
     tokens
 }
 
-fn skeleton(out: &mut Text, name: &str, skeleton: Option<&Skeleton>, joints: &[String], source: Option<&str>) {
+fn skeleton(
+    out: &mut Text,
+    name: &str,
+    skeleton: Option<&Skeleton>,
+    joints: &[String],
+    source: Option<&str>,
+) {
     out.line(&format!("def Skeleton \"{name}\" ("));
     out.line("    prepend apiSchemas = [\"SkelBindingAPI\"]");
     out.line(")");
@@ -214,7 +221,12 @@ fn animation(
         let rest = std::slice::from_ref(&model.rest_weights);
         let weights = if frames.shape_weights.is_empty() { rest } else { &frames.shape_weights };
         for (frame, weights) in weights.iter().enumerate() {
-            out.list_with(&format!("{}:", code(frame)), weights, |line, w| push(line, format_args!("{w}")), ",");
+            out.list_with(
+                &format!("{}:", code(frame)),
+                weights,
+                |line, w| push(line, format_args!("{w}")),
+                ",",
+            );
         }
         out.depth -= 1;
         out.line("}");
@@ -244,14 +256,19 @@ fn mesh(out: &mut Text, place: &str, name: &str, model: &Model, skeleton: Option
 fn geometry(out: &mut Text, mesh: &Mesh) {
     let number = |line: &mut String, n: u32| push(line, format_args!("{n}"));
     let (low, high) = mesh.bounds();
-    out.list("float3[] extent", [low, high], |line, p| push(line, format_args!("({}, {}, {})", p.x, p.y, p.z)));
+    out.list("float3[] extent", [low, high], |line, p| {
+        push(line, format_args!("({}, {}, {})", p.x, p.y, p.z))
+    });
     out.list("int[] faceVertexCounts", mesh.faces().iter().map(|face| face.corner_count() as u32), number);
     let corners = mesh.faces().iter().flat_map(|face| face.corners().iter().copied());
     out.list("int[] faceVertexIndices", corners, number);
-    out.list("point3f[] points", mesh.positions(), |line, p| push(line, format_args!("({}, {}, {})", p.x, p.y, p.z)));
+    out.list("point3f[] points", mesh.positions(), |line, p| {
+        push(line, format_args!("({}, {}, {})", p.x, p.y, p.z))
+    });
     if mesh.has_uvs() {
         let tail = " ( interpolation = \"faceVarying\" )";
-        let pair = |line: &mut String, uv: &understudy_core::Vec2| push(line, format_args!("({}, {})", uv.x, uv.y));
+        let pair =
+            |line: &mut String, uv: &understudy_core::Vec2| push(line, format_args!("({}, {})", uv.x, uv.y));
         out.list_with("texCoord2f[] primvars:st", mesh.uvs(), pair, tail);
         let places = mesh.face_uvs().iter().zip(mesh.faces());
         let places = places.flat_map(|(uv, face)| uv.raw().into_iter().take(face.corner_count()));
@@ -272,23 +289,37 @@ fn weights(out: &mut Text, skin: &SkinWeights) {
     };
     out.line("matrix4d primvars:skel:geomBindTransform = ( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) )");
     let bones = rows().map(|(bone, _)| bone);
-    out.list_with("int[] primvars:skel:jointIndices", bones, |line, bone| push(line, format_args!("{bone}")), &tail);
+    out.list_with(
+        "int[] primvars:skel:jointIndices",
+        bones,
+        |line, bone| push(line, format_args!("{bone}")),
+        &tail,
+    );
     let values = rows().map(|(_, weight)| weight);
-    out.list_with("float[] primvars:skel:jointWeights", values, |line, w| push(line, format_args!("{w}")), &tail);
+    out.list_with(
+        "float[] primvars:skel:jointWeights",
+        values,
+        |line, w| push(line, format_args!("{w}")),
+        &tail,
+    );
 }
 
 fn blendshapes(out: &mut Text, place: &str, shapes: &BlendshapeRig) {
     let mut names = UniqueNames::default();
-    let prims: Vec<String> = shapes.shapes().iter().map(|shape| names.take(&identifier(&shape.name))).collect();
+    let prims: Vec<String> =
+        shapes.shapes().iter().map(|shape| names.take(&identifier(&shape.name))).collect();
     out.list("uniform token[] skel:blendShapes", shapes.shapes(), |line, shape| quoted(line, &shape.name));
     let target = |line: &mut String, prim: &String| push(line, format_args!("<{place}/{prim}>"));
     out.list("rel skel:blendShapeTargets", &prims, target);
     for (shape, prim) in shapes.shapes().iter().zip(&prims) {
         out.line(&format!("def BlendShape \"{prim}\""));
         out.open();
-        let vector = |line: &mut String, p: &glam::Vec3| push(line, format_args!("({}, {}, {})", p.x, p.y, p.z));
+        let vector =
+            |line: &mut String, p: &glam::Vec3| push(line, format_args!("({}, {}, {})", p.x, p.y, p.z));
         out.list("uniform vector3f[] offsets", &shape.deltas.deltas, vector);
-        out.list("uniform int[] pointIndices", &shape.deltas.vertices, |line, v| push(line, format_args!("{v}")));
+        out.list("uniform int[] pointIndices", &shape.deltas.vertices, |line, v| {
+            push(line, format_args!("{v}"))
+        });
         out.close();
     }
 }

@@ -258,7 +258,8 @@ fn write(
             let text = usd::to_usda_string(model, &name)
                 .map_err(|problem| JobError::unusable(&config.input, problem))?;
             let clips = model.clips.len();
-            let contents = vec![format!("a mesh of {} vertices, {clips} animations", model.mesh.vertex_count())];
+            let contents =
+                vec![format!("a mesh of {} vertices, {clips} animations", model.mesh.vertex_count())];
             Ok(Written::new(text.into_bytes(), contents))
         }
         (Scene::Model(model), Npz) => tables::model_npz(model, &config.input),

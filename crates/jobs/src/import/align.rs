@@ -108,7 +108,8 @@ mod tests {
             let scale = RATIOS[index % RATIOS.len()];
             let back = |p: &Vec3| (turn.transpose() * p.as_dvec3() / scale).as_vec3();
             let noisy = |p: &Vec3, noise: Vec3| back(&(*p + noise));
-            let cached = skinned.iter().map(|pose| pose.iter().map(|p| noisy(p, point(0.5))).collect()).collect();
+            let cached =
+                skinned.iter().map(|pose| pose.iter().map(|p| noisy(p, point(0.5))).collect()).collect();
             let found = Pairs { skinned: skinned.clone(), cached }.placement(None, None);
             assert_eq!((found.scale, found.turn), (scale, turn), "turn {index}");
         }

@@ -6,8 +6,8 @@ use crate::inputs::report;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
 use understudy_core::{
-    Affine3A, Bone, ControlSpec, ControlSpecs, Controls, Face, JointTransform, Mat3, Mesh, MeshParts, Skeleton,
-    SkinWeights, Vec2, Vec3, skeleton::rotation_of,
+    Affine3A, Bone, ControlSpec, ControlSpecs, Controls, Face, JointTransform, Mat3, Mesh, MeshParts,
+    Skeleton, SkinWeights, Vec2, Vec3, skeleton::rotation_of,
 };
 use understudy_io::Dim::{Any, Either, Exactly};
 use understudy_io::dataset::DatasetRest;
@@ -37,11 +37,30 @@ impl Arrays {
         let (arrays, warnings) = Self::from_archive(&npz).map_err(content)?;
         report(Some(&arrays.conversion), &warnings, path, watch);
         if arrays.specs.is_empty() && arrays.rest.skeleton.is_none() {
-            let message = format!("{}: has neither 'controls' nor 'bones': nothing says what moves the mesh", path.display());
+            let message = format!(
+                "{}: has neither 'controls' nor 'bones': nothing says what moves the mesh",
+                path.display()
+            );
             return Err(JobError::unusable(path, message));
         }
-        let known = ["vertices", "faces", "rest", "uv", "face_uv", "controls", "control_names", "bones", "bone_names",
-            "parents", "rest_bones", "weights", "units", "unit_cm", "up", "rate"];
+        let known = [
+            "vertices",
+            "faces",
+            "rest",
+            "uv",
+            "face_uv",
+            "controls",
+            "control_names",
+            "bones",
+            "bone_names",
+            "parents",
+            "rest_bones",
+            "weights",
+            "units",
+            "unit_cm",
+            "up",
+            "rate",
+        ];
         let others: Vec<&str> = npz.names().filter(|name| !known.contains(name)).collect();
         if !others.is_empty() {
             let message = format!("{}: the arrays {} are not read", path.display(), others.join(", "));
@@ -114,7 +133,8 @@ fn conversion(npz: &NpzReader) -> Result<Conversion, ParseError> {
         if !npz.contains(name) {
             return Ok(None);
         }
-        let shape: &[_] = if npz.shape(name).is_some_and(|shape| shape.is_empty()) { &[] } else { &[Exactly(1)] };
+        let shape: &[_] =
+            if npz.shape(name).is_some_and(|shape| shape.is_empty()) { &[] } else { &[Exactly(1)] };
         Ok(npz.strings(name, shape)?.data.pop().map(|word| word.to_ascii_lowercase()))
     };
     let up = match word("up")?.as_deref() {
@@ -130,7 +150,9 @@ fn conversion(npz: &NpzReader) -> Result<Conversion, ParseError> {
         Some("in") => (2.54, "the file says so in 'units'"),
         Some("ft") => (30.48, "the file says so in 'units'"),
         Some(other) => return Err(fail("units", format!("'{other}' is none of mm, cm, dm, m, in, ft"))),
-        None if npz.contains("unit_cm") => (npz.f32("unit_cm", &[])?.data[0], "the file says so in 'unit_cm'"),
+        None if npz.contains("unit_cm") => {
+            (npz.f32("unit_cm", &[])?.data[0], "the file says so in 'unit_cm'")
+        }
         None => (1.0, "the file names no unit: centimetres assumed"),
     };
     if !(scale.is_finite() && scale > 0.0) {
@@ -244,9 +266,14 @@ fn skeleton(
     for (bone, name) in names.into_iter().enumerate() {
         let parent = match parents[bone] {
             -1 => None,
-            parent => Some(usize::try_from(parent).ok().filter(|parent| *parent < count).ok_or_else(|| {
-                fail("parents", format!("bone {bone} has the parent {parent} of {count}; -1 stands for none"))
-            })?),
+            parent => {
+                Some(usize::try_from(parent).ok().filter(|parent| *parent < count).ok_or_else(|| {
+                    fail(
+                        "parents",
+                        format!("bone {bone} has the parent {parent} of {count}; -1 stands for none"),
+                    )
+                })?)
+            }
         };
         let local = parent.map_or(globals[bone], |parent: usize| globals[parent].inverse() * globals[bone]);
         let m = local.matrix3;
@@ -273,7 +300,8 @@ fn skin(npz: &NpzReader, vertices: usize, bones: usize) -> Result<SkinWeights, P
         let some = row.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
         Ok(some.map(|(bone, weight)| (bone as u16, weight / sum)).collect())
     };
-    let rows: Vec<Vec<(u16, f32)>> = dense.chunks_exact(bones).enumerate().map(row).collect::<Result<_, _>>()?;
+    let rows: Vec<Vec<(u16, f32)>> =
+        dense.chunks_exact(bones).enumerate().map(row).collect::<Result<_, _>>()?;
     SkinWeights::from_rows(&rows, bones).map_err(|error| fail("weights", error.to_string()))
 }
 
@@ -295,7 +323,8 @@ fn controls(
     let (mut specs, mut moving, mut still) = (Vec::new(), Vec::new(), Vec::new());
     for (control, name) in names.into_iter().enumerate() {
         let column = values.data.iter().skip(control).step_by(count);
-        let (low, high) = column.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
+        let (low, high) =
+            column.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
         if low >= high {
             still.push(name);
             continue;
@@ -309,7 +338,8 @@ fn controls(
         let some: Vec<&str> = still.iter().take(8).map(String::as_str).collect();
         warnings.push(format!("{} controls never move and are left out ({})", still.len(), some.join(", ")));
     }
-    let chosen = (0..poses).flat_map(|pose| moving.iter().map(move |control| values_at(pose, *control, count)));
+    let chosen =
+        (0..poses).flat_map(|pose| moving.iter().map(move |control| values_at(pose, *control, count)));
     let chosen: Vec<f32> = chosen.map(|place| values.data[place]).collect();
     let specs = ControlSpecs::new(specs).map_err(|error| fail("control_names", error.to_string()))?;
     Ok((specs, chosen))
@@ -355,7 +385,11 @@ mod tests {
     fn archive(change: &dyn Fn(&mut NpzWriter)) -> NpzReader {
         let mut npz = NpzWriter::new();
         let lifted = |z: f32| [0.0, 0.0, z, 1.0, 0.0, z, 0.0, 1.0, z];
-        npz.f32("vertices", &[2, 3, 3], &[lifted(0.0), lifted(0.5)].concat()).i32("faces", &[1, 3], &[0, 1, 2]);
+        npz.f32("vertices", &[2, 3, 3], &[lifted(0.0), lifted(0.5)].concat()).i32(
+            "faces",
+            &[1, 3],
+            &[0, 1, 2],
+        );
         let bone = |z: f32| [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, z];
         npz.f32("bones", &[2, 1, 3, 4], &[bone(0.0), bone(0.5)].concat());
         npz.strings("units", &["m"]).strings("up", &["z"]);
@@ -373,7 +407,10 @@ mod tests {
         assert!(warnings[0].contains("(still)") && warnings[1].contains("'rest'"), "{warnings:?}");
         let mut pose = Pose::default();
         arrays.pose(1, &mut pose).expect("there");
-        assert_eq!(pose.vertices, [Vec3::Y * 50.0, Vec3::new(100.0, 50.0, 0.0), Vec3::new(0.0, 50.0, -100.0)]);
+        assert_eq!(
+            pose.vertices,
+            [Vec3::Y * 50.0, Vec3::new(100.0, 50.0, 0.0), Vec3::new(0.0, 50.0, -100.0)]
+        );
         assert_eq!(pose.controls.0, [1.0]);
         let skeleton = arrays.rest.skeleton.as_ref().expect("a bone");
         let motion = pose.bones.0[0] * skeleton.inverse_bind()[0];

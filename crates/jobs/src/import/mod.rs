@@ -135,7 +135,8 @@ pub fn import(config: &ImportConfig, watch: &dyn Watch) -> Result<ImportReport, 
         _ => return Err(JobError::setting("import", "either arrays, or --mesh and --cache are wanted")),
     };
     let chosen = frames(config, source.len())?;
-    let name = config.output.file_name().map_or_else(|| "hero".into(), |name| name.to_string_lossy().into_owned());
+    let name =
+        config.output.file_name().map_or_else(|| "hero".into(), |name| name.to_string_lossy().into_owned());
     settings.insert("clips".into(), name.clone());
     settings.insert("clip_frames".into(), chosen.len().to_string());
     settings.insert("rate".into(), rate.unwrap_or(30.0).to_string());

@@ -1,9 +1,7 @@
 //! Which vertices of a skinned file are which of a cache: both may hold several objects, in any order, under names that
 //! programs have decorated.
 
-use understudy_core::{
-    BlendshapeRig, Face, Mesh, MeshParts, Segments, Shape, SkinWeights, SparseDeltas,
-};
+use understudy_core::{BlendshapeRig, Face, Mesh, MeshParts, Segments, Shape, SkinWeights, SparseDeltas};
 use understudy_io::Model;
 
 /// What two files have in common.
@@ -54,13 +52,17 @@ pub(super) fn find(model: &Mesh, cache: &Mesh, wanted: &[String]) -> Result<Matc
                 pairs.push((segment, other));
                 if named.is_none() && theirs.len() > 1 {
                     let theirs = &theirs.names[other];
-                    notes.push(format!("mesh '{name}' is taken for '{theirs}' of the cache: {count} vertices each"));
+                    notes.push(format!(
+                        "mesh '{name}' is taken for '{theirs}' of the cache: {count} vertices each"
+                    ));
                 }
             }
             None => {
                 let listed = |names: &Segments, vertices: &[Vec<u32>]| -> String {
                     let some = names.names.iter().zip(vertices).take(12);
-                    some.map(|(name, list)| format!("{name} ({} vertices)", list.len())).collect::<Vec<_>>().join(", ")
+                    some.map(|(name, list)| format!("{name} ({} vertices)", list.len()))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 };
                 let problem = format!(
                     "mesh '{name}' ({count} vertices) has no partner in the cache, which holds {}",
@@ -99,7 +101,8 @@ pub(super) fn shared_faces(model: &Mesh, cache: &Mesh, found: &Match) -> f64 {
         corners.sort_unstable();
         corners
     };
-    let known: std::collections::HashSet<Vec<u32>> = cache.faces().iter().map(|face| sorted(face, &|c| c)).collect();
+    let known: std::collections::HashSet<Vec<u32>> =
+        cache.faces().iter().map(|face| sorted(face, &|c| c)).collect();
     let ours = model.faces().iter().filter(|face| place[face.corners()[0] as usize] != u32::MAX);
     let (mut shared, mut count) = (0, 0);
     for face in ours {
@@ -119,7 +122,8 @@ pub(super) fn subset(model: Model, kept: &[u32]) -> Result<Model, String> {
     let inside = |face: &Face| face.corners().iter().all(|corner| place[*corner as usize] != u32::MAX);
     let parts = model.mesh.into_parts();
     let chosen: Vec<bool> = parts.faces.iter().map(inside).collect();
-    let some = |faces: Vec<Face>| faces.into_iter().zip(&chosen).filter(|(_, kept)| **kept).map(|(face, _)| face);
+    let some =
+        |faces: Vec<Face>| faces.into_iter().zip(&chosen).filter(|(_, kept)| **kept).map(|(face, _)| face);
     let mesh = MeshParts {
         positions: kept.iter().map(|vertex| parts.positions[*vertex as usize]).collect(),
         faces: some(parts.faces).map(|face| face.map(|corner| place[corner as usize])).collect(),

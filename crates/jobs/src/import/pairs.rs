@@ -7,9 +7,7 @@ use crate::inputs::{self, report};
 use crate::rigs::model_rig;
 use crate::{Event, JobError, Watch};
 use std::path::Path;
-use understudy_core::{
-    Clip, ControlSpecs, DMat3, DVec3, GlobalPose, JointPose, KeyedClip, Skeleton, Vec3,
-};
+use understudy_core::{Clip, ControlSpecs, DMat3, DVec3, GlobalPose, JointPose, KeyedClip, Skeleton, Vec3};
 use understudy_io::alembic::{AlembicCache, AlembicOptions};
 use understudy_io::dataset::DatasetRest;
 use understudy_io::mesh_sequence::{Frames, MeshSequence};
@@ -47,7 +45,12 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    pub fn read(config: &ImportConfig, mesh: &Path, cache: &Path, watch: &dyn Watch) -> Result<Self, JobError> {
+    pub fn read(
+        config: &ImportConfig,
+        mesh: &Path,
+        cache: &Path,
+        watch: &dyn Watch,
+    ) -> Result<Self, JobError> {
         let mut model = skinned(mesh, config, watch)?;
         let clip = animation(&mut model, mesh, config, watch)?;
         let (sequence, times) = cached(cache, config, watch)?;
@@ -58,7 +61,8 @@ impl Pairs {
             watch.event(Event::Warning { message: note });
         }
         let shared = objects::shared_faces(&model.mesh, cache_mesh, &found);
-        let model = objects::subset(model, &found.kept).map_err(|problem| JobError::unusable(mesh, problem))?;
+        let model =
+            objects::subset(model, &found.kept).map_err(|problem| JobError::unusable(mesh, problem))?;
         if shared < 0.98 {
             let message = format!(
                 "only {:.0} % of the faces of {} are faces of {}: the vertices may be in another order",
@@ -107,7 +111,10 @@ impl Pairs {
 
     /// The matched vertices of a frame of the cache, as the cache has them.
     fn cached(&mut self, frame: usize, out: &mut Vec<Vec3>) -> Result<(), JobError> {
-        self.cache.frames.read_into(frame, &mut self.scratch).map_err(ReadError::content(&self.cache_path))?;
+        self.cache
+            .frames
+            .read_into(frame, &mut self.scratch)
+            .map_err(ReadError::content(&self.cache_path))?;
         out.clear();
         out.extend(self.in_cache.iter().map(|vertex| self.scratch[*vertex as usize]));
         match out.iter().position(|p| !p.is_finite()) {
@@ -164,8 +171,12 @@ impl Pairs {
         }
         // Secondary motion and muscles move vertices by a few hundredths of a character's size, in some frames.
         let far = 0.1 * size;
-        let mut list: Vec<(usize, f64)> =
-            nearest.iter().enumerate().filter(|(_, d)| **d > far).map(|(vertex, d)| (vertex, d * 10.0)).collect();
+        let mut list: Vec<(usize, f64)> = nearest
+            .iter()
+            .enumerate()
+            .filter(|(_, d)| **d > far)
+            .map(|(vertex, d)| (vertex, d * 10.0))
+            .collect();
         list.sort_by(|a, b| b.1.total_cmp(&a.1));
         let far_count = list.len();
         list.truncate(20);
@@ -184,7 +195,14 @@ impl Pairs {
     }
 
     /// The offset at which the cache follows the bones best, seconds; 0 unless another is clearly better.
-    fn offset(&self, cached: &[Vec<Vec3>], placement: &Placement, probes: &[usize], times: &[f64], rate: f64) -> f64 {
+    fn offset(
+        &self,
+        cached: &[Vec<Vec3>],
+        placement: &Placement,
+        probes: &[usize],
+        times: &[f64],
+        rate: f64,
+    ) -> f64 {
         let step = (self.in_cache.len() / SOME).max(1);
         let some = |points: &[Vec3]| -> Vec<Vec3> { points.iter().step_by(step).copied().collect() };
         let cached: Vec<Vec<Vec3>> = cached
@@ -296,7 +314,10 @@ impl Pairs {
 fn skinned(path: &Path, config: &ImportConfig, watch: &dyn Watch) -> Result<Model, JobError> {
     let model = open_model(path, watch)?;
     if model.skeleton.is_none() && config.skeleton.is_none() && model.shapes.is_none() {
-        return Err(JobError::unusable(path, "has neither a skin nor shapes; --skeleton names the file of the bones"));
+        return Err(JobError::unusable(
+            path,
+            "has neither a skin nor shapes; --skeleton names the file of the bones",
+        ));
     }
     Ok(model)
 }
@@ -334,7 +355,10 @@ fn animation(
         let lost = place.iter().filter(|place| place.is_none()).count();
         let unmoved = own.bones().iter().filter(|bone| skeleton.find(&bone.name).is_none()).count();
         if lost == place.len() {
-            return Err(JobError::unusable(other, format!("no bone of it has the name of one of {}", path.display())));
+            return Err(JobError::unusable(
+                other,
+                format!("no bone of it has the name of one of {}", path.display()),
+            ));
         }
         if lost + unmoved > 0 {
             let message = format!(
@@ -377,11 +401,17 @@ fn pick(model: &Model, path: &Path, config: &ImportConfig) -> Result<KeyedClip, 
         return found.ok_or_else(|| JobError::unknown_clip(&path.to_string_lossy(), name, known));
     }
     let longest = model.clips.iter().max_by(|a, b| a.duration().total_cmp(&b.duration()));
-    longest.cloned().ok_or_else(|| JobError::unusable(path, "has no animation; --skeleton names the file of the curves"))
+    longest
+        .cloned()
+        .ok_or_else(|| JobError::unusable(path, "has no animation; --skeleton names the file of the curves"))
 }
 
 /// The cache, and the time of every frame.
-fn cached(path: &Path, config: &ImportConfig, watch: &dyn Watch) -> Result<(MeshSequence, Vec<f64>), JobError> {
+fn cached(
+    path: &Path,
+    config: &ImportConfig,
+    watch: &dyn Watch,
+) -> Result<(MeshSequence, Vec<f64>), JobError> {
     let sequence = match Format::of(path) {
         Some(Format::Alembic) => {
             let options = AlembicOptions { cm_per_unit: config.cache_scale, ..AlembicOptions::default() };
@@ -415,7 +445,8 @@ fn rescale(sequence: &mut MeshSequence, scale: f32) {
     if let Frames::Memory(frames) = &mut sequence.frames {
         frames.iter_mut().flatten().for_each(|p| *p *= factor);
     }
-    sequence.conversion = Conversion { scale, reason: "given by the caller".into(), ..sequence.conversion.clone() };
+    sequence.conversion =
+        Conversion { scale, reason: "given by the caller".into(), ..sequence.conversion.clone() };
 }
 
 impl Source for Pairs {

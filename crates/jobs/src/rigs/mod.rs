@@ -18,8 +18,8 @@ use understudy_rigs::external::{Address, ExternalOptions, ExternalRig};
 use understudy_rigs::{Rig, RigError};
 
 /// What a rig can be read from.
-const RIG_FILES: &str = "a .blend, .glb, .gltf, .fbx, .usda, .usdc, .obj or .bvh file, or an .npz with the arrays 'neutral', 'faces', \
-'names' and 'deltas'";
+const RIG_FILES: &str = "a .blend, .glb, .gltf, .fbx, .usda, .usdc, .obj or .bvh file, or an .npz with the arrays \
+                         'neutral', 'faces', 'names' and 'deltas'";
 
 /// Where a rig came from.
 #[derive(Debug, Clone, PartialEq)]
