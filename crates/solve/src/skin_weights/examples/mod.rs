@@ -18,6 +18,7 @@ mod splitting;
 mod tests;
 
 use super::domain::{Domain, Surface};
+use super::simplex::project;
 use super::{Hear, SolvedWeights, WeightsError, WeightsProgress, normalise};
 use clusters::cluster;
 use problem::{Problem, State};
@@ -66,11 +67,11 @@ impl Default for ExampleSettings {
             data: 1.0,
             sparsity: 2e-8,
             norm: Sparsity::L1,
-            rigidity: 1e-3,
+            rigidity: 3e-4,
             groups: None,
-            rounds: 40,
+            rounds: 60,
             weight_iterations: 60,
-            tolerance: 1e-4,
+            tolerance: 1e-3,
             max_influences: None,
         }
     }
@@ -109,6 +110,8 @@ impl ExampleSettings {
 pub enum Step {
     /// Before the first.
     Start,
+    /// Further along the way of the last round; kept only where the energy falls.
+    Extrapolation,
     /// Affine transforms of handles.
     Transforms,
     /// Rotations of groups.
@@ -212,6 +215,7 @@ pub fn optimise_weights(
     };
     let total = settings.rounds + extra;
     let mut fewer = false;
+    let mut extrapolation = Extrapolation { share: 1.0, last: None };
     for round in 0..total {
         let start = history.last().map_or(f64::INFINITY, EnergyAfter::total);
         if !fewer && (round >= settings.rounds || stop == ExampleStop::Converged) {
@@ -225,6 +229,9 @@ pub fn optimise_weights(
             fewer = true;
         }
         rounds += 1;
+        if extrapolation.go_on(&problem, &mut state, fewer) {
+            history.push(problem.energy(&state).after(Step::Extrapolation));
+        }
         problem.fit_transforms(&mut state)?;
         history.push(problem.energy(&state).after(Step::Transforms));
         problem.fit_rotations(&mut state);
@@ -256,6 +263,39 @@ pub fn optimise_weights(
     let rmse = (problem.misfit(&state) / (problem.nodes() * examples.len()) as f64).sqrt() / surface.scale;
     let transforms = state.transforms.iter().map(|t| outward(t, &surface)).collect();
     Ok(OptimisedWeights { values, history, transforms, groups, stop, rounds, rmse })
+}
+
+/// Rounds creep along a valley where transforms and weights change together: a longer step the same way, as long as
+/// that pays.
+struct Extrapolation {
+    share: f64,
+    /// Weights and transforms at the start of the last round.
+    last: Option<(Vec<f64>, Vec<Vec<f64>>)>,
+}
+
+impl Extrapolation {
+    /// Whether it went further.
+    fn go_on(&mut self, problem: &Problem<'_>, state: &mut State, stay: bool) -> bool {
+        let now = (state.weights.clone(), state.transforms.clone());
+        let Some((weights, transforms)) = self.last.replace(now).filter(|_| !stay) else { return false };
+        let kept = (state.weights.clone(), state.transforms.clone(), state.rotations.clone());
+        let before = problem.energy(state).total();
+        let share = self.share;
+        let beyond = |now: &mut f64, last: &f64| *now += share * (*now - last);
+        state.weights.iter_mut().zip(&weights).for_each(|(now, last)| beyond(now, last));
+        state.weights.chunks_exact_mut(problem.columns()).for_each(project);
+        for (now, last) in state.transforms.iter_mut().zip(&transforms) {
+            now.iter_mut().zip(last).for_each(|(now, last)| beyond(now, last));
+        }
+        problem.fit_rotations(state);
+        if problem.energy(state).total() < before {
+            self.share = (1.6 * share).min(30.0);
+            return true;
+        }
+        (state.weights, state.transforms, state.rotations) = kept;
+        self.share = (0.5 * share).max(0.25);
+        false
+    }
 }
 
 /// New groups from the weights as they are now, where the energy does not rise.

@@ -23,11 +23,13 @@ fn fold(scale: f32) -> (Mesh, SolvedWeights, Vec<Vec3>) {
     let scaled: Vec<Vec3> = mesh.positions().iter().map(|p| *p * scale).collect();
     let example: Vec<Vec3> = folded(&mesh, 70.0).iter().map(|p| *p * scale).collect();
     let mesh = mesh.with_positions(&scaled).expect("the same topology");
-    // Two columns determine an affine map of a card; one point would leave it open.
+    // Three columns determine an affine map of a card; one point would leave it open.
     let columns = |x: usize| {
-        HandleShape::Region((0..NY).flat_map(|y| [y * NX + x, y * NX + x + 1]).map(|v| v as u32).collect())
+        HandleShape::Region(
+            (0..NY).flat_map(|y| [y * NX + x, y * NX + x + 1, y * NX + x + 2]).map(|v| v as u32).collect(),
+        )
     };
-    let handles = [Handle::new("left", columns(0)), Handle::new("right", columns(NX - 2))];
+    let handles = [Handle::new("left", columns(0)), Handle::new("right", columns(NX - 3))];
     let weights = solve_weights(&mesh, &handles, &WeightSettings::default(), &|_| true).expect("weights");
     (mesh, weights, example)
 }
