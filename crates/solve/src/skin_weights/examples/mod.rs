@@ -26,6 +26,9 @@ use serde::{Deserialize, Serialize};
 use splitting::Splitting;
 use understudy_core::{Affine3A, DMat3, DVec3, Mesh, Vec3};
 
+/// Rounds in a row that gain next to nothing before the end.
+const QUIET: usize = 4;
+
 /// What keeps handles from reaching far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -55,7 +58,7 @@ pub struct ExampleSettings {
     pub rounds: usize,
     /// Iterations inside a weight step.
     pub weight_iterations: usize,
-    /// Done when a round lowers the energy by less than this share.
+    /// Done when rounds lower the energy by less than this share.
     pub tolerance: f64,
     /// Handles per vertex at most: the rest is optimised again on the largest.
     pub max_influences: Option<usize>,
@@ -69,7 +72,7 @@ impl Default for ExampleSettings {
             norm: Sparsity::L1,
             rigidity: 3e-4,
             groups: None,
-            rounds: 60,
+            rounds: 80,
             weight_iterations: 60,
             tolerance: 1e-3,
             max_influences: None,
@@ -207,7 +210,7 @@ pub fn optimise_weights(
     let mut history = vec![problem.energy(&state).after(Step::Start)];
     let mut splitting = Splitting::new(&problem)?;
     let mut stop = ExampleStop::Rounds;
-    let mut rounds = 0;
+    let (mut rounds, mut quiet) = (0, 0);
     let extra = if settings.max_influences.is_some_and(|most| most < columns) {
         settings.rounds.div_ceil(4)
     } else {
@@ -227,6 +230,7 @@ pub fn optimise_weights(
             splitting.restart();
             history.push(problem.energy(&state).after(Step::Influences));
             fewer = true;
+            quiet = 0;
         }
         rounds += 1;
         if extrapolation.go_on(&problem, &mut state, fewer) {
@@ -245,7 +249,9 @@ pub fn optimise_weights(
             return Err(WeightsError::Stopped);
         }
         let end = history.last().map_or(0.0, EnergyAfter::total);
-        if start.is_finite() && start - end <= settings.tolerance * start.abs() {
+        // A step back and a longer one take turns: one quiet round says little.
+        quiet = if start - end <= settings.tolerance * start.abs() { quiet + 1 } else { 0 };
+        if quiet >= QUIET {
             stop = ExampleStop::Converged;
             if fewer || extra == 0 {
                 break;
