@@ -32,11 +32,13 @@ fn hinge(degrees: f32) -> Affine3A {
 pub fn run(folder: &Path) -> Result<()> {
     let mesh = card(SIDE, SIDE)?;
     let example: Vec<Vec3> = mesh.positions().iter().map(|p| fold(*p, 70.0)).collect();
-    let middle = (SIDE / 2 * SIDE) as u32;
-    let handles = [
-        Handle::new("left", HandleShape::Vertex(middle)),
-        Handle::new("right", HandleShape::Vertex(middle + SIDE as u32 - 1)),
-    ];
+    // Three columns determine the affine map of a handle; a single point leaves it open, and then the example can be met
+    // exactly by other maps with weights that fall slowly.
+    let columns = |x: usize| {
+        let row = |y: usize| (0..3).map(move |step| (y * SIDE + x + step) as u32);
+        HandleShape::Region((0..SIDE).flat_map(row).collect())
+    };
+    let handles = [Handle::new("left", columns(0)), Handle::new("right", columns(SIDE - 3))];
     let initial = solve_weights(&mesh, &handles, &WeightSettings::default(), &|_| true)?;
     let plain = ExampleSettings::default();
     let optimise =

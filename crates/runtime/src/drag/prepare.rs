@@ -151,7 +151,7 @@ fn solve(system: &mut [f64], right: &mut [f64], size: usize, width: usize) -> Op
         let pivot = (column..size)
             .max_by(|a, b| system[a * size + column].abs().total_cmp(&system[b * size + column].abs()))?;
         let value = system[pivot * size + column];
-        if !(value.abs() > 1e-14) {
+        if value.is_nan() || value.abs() <= 1e-14 {
             return None;
         }
         if pivot != column {

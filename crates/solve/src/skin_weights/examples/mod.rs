@@ -18,12 +18,16 @@ mod splitting;
 mod tests;
 
 use super::domain::{Domain, Surface};
+use super::simplex::project;
 use super::{Hear, SolvedWeights, WeightsError, WeightsProgress, normalise};
 use clusters::cluster;
 use problem::{Problem, State};
 use serde::{Deserialize, Serialize};
 use splitting::Splitting;
 use understudy_core::{Affine3A, DMat3, DVec3, Mesh, Vec3};
+
+/// Rounds in a row that gain next to nothing before the end.
+const QUIET: usize = 4;
 
 /// What keeps handles from reaching far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,7 +58,7 @@ pub struct ExampleSettings {
     pub rounds: usize,
     /// Iterations inside a weight step.
     pub weight_iterations: usize,
-    /// Done when a round lowers the energy by less than this share.
+    /// Done when rounds lower the energy by less than this share.
     pub tolerance: f64,
     /// Handles per vertex at most: the rest is optimised again on the largest.
     pub max_influences: Option<usize>,
@@ -66,11 +70,11 @@ impl Default for ExampleSettings {
             data: 1.0,
             sparsity: 2e-8,
             norm: Sparsity::L1,
-            rigidity: 1e-3,
+            rigidity: 3e-4,
             groups: None,
-            rounds: 40,
+            rounds: 80,
             weight_iterations: 60,
-            tolerance: 1e-4,
+            tolerance: 1e-3,
             max_influences: None,
         }
     }
@@ -109,6 +113,8 @@ impl ExampleSettings {
 pub enum Step {
     /// Before the first.
     Start,
+    /// Further along the way of the last round; kept only where the energy falls.
+    Extrapolation,
     /// Affine transforms of handles.
     Transforms,
     /// Rotations of groups.
@@ -204,7 +210,7 @@ pub fn optimise_weights(
     let mut history = vec![problem.energy(&state).after(Step::Start)];
     let mut splitting = Splitting::new(&problem)?;
     let mut stop = ExampleStop::Rounds;
-    let mut rounds = 0;
+    let (mut rounds, mut quiet) = (0, 0);
     let extra = if settings.max_influences.is_some_and(|most| most < columns) {
         settings.rounds.div_ceil(4)
     } else {
@@ -212,6 +218,7 @@ pub fn optimise_weights(
     };
     let total = settings.rounds + extra;
     let mut fewer = false;
+    let mut extrapolation = Extrapolation { share: 1.0, last: None };
     for round in 0..total {
         let start = history.last().map_or(f64::INFINITY, EnergyAfter::total);
         if !fewer && (round >= settings.rounds || stop == ExampleStop::Converged) {
@@ -223,8 +230,12 @@ pub fn optimise_weights(
             splitting.restart();
             history.push(problem.energy(&state).after(Step::Influences));
             fewer = true;
+            quiet = 0;
         }
         rounds += 1;
+        if extrapolation.go_on(&problem, &mut state, fewer) {
+            history.push(problem.energy(&state).after(Step::Extrapolation));
+        }
         problem.fit_transforms(&mut state)?;
         history.push(problem.energy(&state).after(Step::Transforms));
         problem.fit_rotations(&mut state);
@@ -238,7 +249,9 @@ pub fn optimise_weights(
             return Err(WeightsError::Stopped);
         }
         let end = history.last().map_or(0.0, EnergyAfter::total);
-        if start.is_finite() && start - end <= settings.tolerance * start.abs() {
+        // A step back and a longer one take turns: one quiet round says little.
+        quiet = if start - end <= settings.tolerance * start.abs() { quiet + 1 } else { 0 };
+        if quiet >= QUIET {
             stop = ExampleStop::Converged;
             if fewer || extra == 0 {
                 break;
@@ -256,6 +269,39 @@ pub fn optimise_weights(
     let rmse = (problem.misfit(&state) / (problem.nodes() * examples.len()) as f64).sqrt() / surface.scale;
     let transforms = state.transforms.iter().map(|t| outward(t, &surface)).collect();
     Ok(OptimisedWeights { values, history, transforms, groups, stop, rounds, rmse })
+}
+
+/// Rounds creep along a valley where transforms and weights change together: a longer step the same way, as long as
+/// that pays.
+struct Extrapolation {
+    share: f64,
+    /// Weights and transforms at the start of the last round.
+    last: Option<(Vec<f64>, Vec<Vec<f64>>)>,
+}
+
+impl Extrapolation {
+    /// Whether it went further.
+    fn go_on(&mut self, problem: &Problem<'_>, state: &mut State, stay: bool) -> bool {
+        let now = (state.weights.clone(), state.transforms.clone());
+        let Some((weights, transforms)) = self.last.replace(now).filter(|_| !stay) else { return false };
+        let kept = (state.weights.clone(), state.transforms.clone(), state.rotations.clone());
+        let before = problem.energy(state).total();
+        let share = self.share;
+        let beyond = |now: &mut f64, last: &f64| *now += share * (*now - last);
+        state.weights.iter_mut().zip(&weights).for_each(|(now, last)| beyond(now, last));
+        state.weights.chunks_exact_mut(problem.columns()).for_each(project);
+        for (now, last) in state.transforms.iter_mut().zip(&transforms) {
+            now.iter_mut().zip(last).for_each(|(now, last)| beyond(now, last));
+        }
+        problem.fit_rotations(state);
+        if problem.energy(state).total() < before {
+            self.share = (1.6 * share).min(30.0);
+            return true;
+        }
+        (state.weights, state.transforms, state.rotations) = kept;
+        self.share = (0.5 * share).max(0.25);
+        false
+    }
 }
 
 /// New groups from the weights as they are now, where the energy does not rise.
