@@ -17,6 +17,7 @@ mod pace;
 mod pose_arguments;
 mod pose_commands;
 mod progress;
+mod retarget_commands;
 mod studio_command;
 mod twin_arguments;
 mod twin_commands;

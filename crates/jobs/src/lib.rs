@@ -3,7 +3,7 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`demo`].
+//! [`characters`], [`sample`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`retarget`], [`demo`].
 
 pub mod blender;
 pub mod characters;
@@ -22,6 +22,7 @@ mod names;
 mod outputs;
 pub mod pose;
 pub mod render;
+pub mod retarget;
 pub mod rigs;
 pub mod sample;
 mod stage;
