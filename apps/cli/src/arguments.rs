@@ -4,6 +4,7 @@
 use crate::blender_arguments::BlenderArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
+use crate::motion_arguments::MotionCommand;
 use crate::pose_arguments::PoseArguments;
 use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
@@ -102,6 +103,9 @@ Methods and equations: docs/methods/inverse-rig.md")]
 
 Bones, mapping files, what is solved: docs/guides/mocap.md")]
     Retarget(RetargetArguments),
+    /// Learns latent spaces of an artist's clips, and plays scripts through them.
+    #[command(subcommand, after_help = "Example: understudy motion learn mira -o mira.motion")]
+    Motion(MotionCommand),
     /// Shows everything on the embedded characters and makes a report.
     #[command(after_help = "Example: understudy demo -o demo")]
     Demo(DemoArguments),

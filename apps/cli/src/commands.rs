@@ -6,6 +6,7 @@ use crate::arguments::{
 use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::invert_commands::run_invert;
+use crate::motion_commands::run_motion;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::pose_commands::run_pose;
 use crate::progress::{watched, watched_keeping};
@@ -37,6 +38,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Info(arguments) => run_info(json, arguments),
         Command::Invert(arguments) => run_invert(json, *arguments),
         Command::Retarget(arguments) => run_retarget(json, arguments),
+        Command::Motion(command) => run_motion(json, command),
         Command::Demo(arguments) => run_demo(json, arguments),
         Command::Learn(command) => run_learn(json, command),
         Command::Eval(arguments) => run_eval(json, arguments),

@@ -12,6 +12,8 @@ mod interrupt;
 mod invert_arguments;
 mod invert_commands;
 mod learn_arguments;
+mod motion_arguments;
+mod motion_commands;
 mod output;
 mod pace;
 mod pose_arguments;

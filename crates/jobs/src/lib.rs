@@ -3,7 +3,8 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`retarget`], [`demo`].
+//! [`characters`], [`sample`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`], [`retarget`], [`motion`],
+//! [`demo`].
 
 pub mod blender;
 pub mod characters;
@@ -18,6 +19,7 @@ mod fit_cache;
 pub mod info;
 mod inputs;
 pub mod invert;
+pub mod motion;
 mod names;
 mod outputs;
 pub mod pose;

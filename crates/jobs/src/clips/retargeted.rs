@@ -43,7 +43,7 @@ impl MappingFile {
         }
         let text = std::fs::read_to_string(path).map_err(bad)?;
         toml::from_str(&text).map(Some).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             JobError::unusable(path, format!("line {line}: {}", error.message()))
         })
     }
