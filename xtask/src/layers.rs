@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-io", &["understudy-core"]),
     ("understudy-report", &["understudy-core"]),
     ("understudy-solve", &["understudy-core"]),
+    ("understudy-motion", &["understudy-core"]),
     ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
     (
         "understudy-jobs",
@@ -27,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "understudy-io",
             "understudy-report",
             "understudy-solve",
+            "understudy-motion",
         ],
     ),
     (

@@ -5,6 +5,7 @@ use crate::blender_arguments::BlenderArguments;
 use crate::import_arguments::ImportArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
+use crate::motion_arguments::MotionCommand;
 use crate::pose_arguments::PoseArguments;
 use crate::studio_command::StudioArguments;
 use crate::twin_arguments::{BenchTwinArguments, EvalArguments, ExportArguments, TransferArguments};
@@ -104,6 +105,17 @@ Methods and equations: docs/methods/inverse-kinematics.md")]
 
 Methods and equations: docs/methods/inverse-rig.md")]
     Invert(Box<InvertArguments>),
+    /// Puts captured motion on a rig and says how well it fits: bones, limits, feet that slide. --clip plays it.
+    #[command(after_help = "Examples:
+  understudy retarget rook walk.bvh
+  understudy retarget rook walk.bvh --write-map walk.toml
+  understudy render rook -o walk.png --clip walk.toml --frames 12
+
+Bones, mapping files, what is solved: docs/guides/mocap.md")]
+    Retarget(RetargetArguments),
+    /// Learns latent spaces of an artist's clips, and plays scripts through them.
+    #[command(subcommand, after_help = "Example: understudy motion learn mira -o mira.motion")]
+    Motion(MotionCommand),
     /// Shows everything on the embedded characters and makes a report.
     #[command(after_help = "Example: understudy demo -o demo")]
     Demo(DemoArguments),
@@ -336,6 +348,21 @@ pub struct InfoArguments {
     pub verify: bool,
     #[command(flatten)]
     pub blender: BlenderArguments,
+}
+
+/// Of `retarget`.
+#[derive(Debug, Args)]
+pub struct RetargetArguments {
+    #[arg(help = RIG)]
+    pub rig: String,
+    /// A motion (.bvh, .glb, .gltf; FILE:CLIP for one of several), or a mapping file (.toml) that names one.
+    pub motion: String,
+    /// Settings and bones of this mapping file.
+    #[arg(long, value_name = "FILE.toml")]
+    pub map: Option<PathBuf>,
+    /// Write a mapping file with every bone that was found, to edit and to give to --clip.
+    #[arg(long, value_name = "FILE.toml")]
+    pub write_map: Option<PathBuf>,
 }
 
 /// Of `demo`.

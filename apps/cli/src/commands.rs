@@ -3,14 +3,15 @@
 use crate::arguments::{
     Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
-use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
 use crate::import_commands::run_import;
 use crate::invert_commands::run_invert;
+use crate::motion_commands::run_motion;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};
 use crate::pose_commands::run_pose;
 use crate::progress::{watched, watched_keeping};
+use crate::retarget_commands::run_retarget;
 use crate::studio_command::run_studio;
 use crate::twin_commands::{run_bench_twin, run_eval, run_export, run_learn, run_transfer};
 use crate::weights_commands::{run_deform, run_weights};
@@ -38,6 +39,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Pose(arguments) => run_pose(json, *arguments),
         Command::Info(arguments) => run_info(json, arguments),
         Command::Invert(arguments) => run_invert(json, *arguments),
+        Command::Retarget(arguments) => run_retarget(json, arguments),
+        Command::Motion(command) => run_motion(json, command),
         Command::Demo(arguments) => run_demo(json, arguments),
         Command::Learn(command) => run_learn(json, command),
         Command::Eval(arguments) => run_eval(json, arguments),

@@ -4,6 +4,7 @@
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
 //! [`characters`], [`sample`], [`mod@import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`],
+//! [`retarget`], [`motion`],
 //! [`demo`].
 
 pub mod blender;
@@ -20,10 +21,12 @@ pub mod import;
 pub mod info;
 mod inputs;
 pub mod invert;
+pub mod motion;
 mod names;
 mod outputs;
 pub mod pose;
 pub mod render;
+pub mod retarget;
 pub mod rigs;
 pub mod sample;
 mod stage;

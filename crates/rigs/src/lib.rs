@@ -5,9 +5,11 @@
 //! [`sampling`] poses a rig at random, [`probe`] finds which inputs move which vertices. The characters
 //! themselves live in `understudy-characters`; a rig in another program is an [`external::ExternalRig`].
 
+pub mod anatomy;
 pub mod deformers;
 pub mod external;
 pub mod probe;
+pub mod retarget;
 mod rig;
 pub mod sampling;
 mod stack;

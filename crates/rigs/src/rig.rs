@@ -148,6 +148,12 @@ pub trait Rig: Send + Sync {
     /// [`Rig::evaluate`].
     fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError>;
 
+    /// Poses the bones alone: `out.global` as [`Rig::evaluate`] fills it, vertices as they come. A rig that can leave
+    /// its deformers out overrides this: solvers that ask for bones a hundred times per frame live on it.
+    fn evaluate_bones(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        self.evaluate(controls, out)
+    }
+
     /// How many poses it evaluates at a time on its own account, in other processes; `None` for a rig that
     /// works on the caller's threads.
     fn workers(&self) -> Option<usize> {

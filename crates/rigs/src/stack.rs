@@ -165,6 +165,15 @@ impl Rig for StackRig {
         (!self.parts.colours.is_empty()).then_some(&self.parts.colours)
     }
 
+    fn evaluate_bones(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        self.specs.check(controls)?;
+        match &self.mechanism {
+            Some(mechanism) => mechanism.evaluate(&controls.0, &mut out.scratch.pose, &mut out.global),
+            None => out.global.0.clear(),
+        }
+        Ok(())
+    }
+
     fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
         self.specs.check(controls)?;
         if rest.len() != self.mesh.vertex_count() {

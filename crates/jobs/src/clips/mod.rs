@@ -2,14 +2,16 @@
 //! Link Face take, a table of weights, BVH, another model. Start at [`resolve`].
 //!
 //! Columns and shapes are matched with controls by name (`names`); head and eye rotations of a take, and bones of
-//! another skeleton, turn the bones of the same name (`bones`). What matches nothing is said, in both directions, and
-//! nothing at all is an error.
+//! another skeleton, turn the bones of the same name (`bones`); the motion of another body is carried over as a whole
+//! (`retargeted`). What matches nothing is said, in both directions, and nothing at all is an error.
 
 mod bones;
 mod names;
 mod played;
+mod retargeted;
 
 pub(crate) use played::{Played, evaluate, one_of};
+pub use retargeted::{MappingFile, resolve_retargeted};
 
 use crate::inputs;
 use crate::{Event, JobError, Watch};
@@ -19,14 +21,14 @@ use std::sync::Arc;
 use understudy_core::{BoneTrack, Clip, ControlMap, Curve, Interpolation, Key, KeyedClip, Motion, Skeleton};
 use understudy_io::bvh::Bvh;
 use understudy_io::{Format, Model, Scene};
+use understudy_rigs::retarget::{RetargetConfig, Source as BodySource};
 use understudy_rigs::{Rig, RigPose};
 
 /// Names that a message lists before it says how many more there are.
 const LISTED: usize = 8;
 
 /// What a clip can be read from.
-const CLIP_FILES: &str =
-    "a Live Link Face .csv, a table of weights, a .bvh, or a .glb or .gltf with an animation";
+const CLIP_FILES: &str = "a Live Link Face .csv, a table of weights, a .bvh, a .glb or .gltf with an animation, or a mapping .toml";
 
 /// The clip of a rig that `name` stands for: one of its own, or the motion of a file. Of a file with several clips the
 /// first is played; `FILE:CLIP` chooses another.
@@ -39,6 +41,9 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
     }
     let (file, inner) = split(name);
     let path = Path::new(file);
+    if let Some(mapping) = MappingFile::of(path)? {
+        return Ok(resolve_retargeted(rig, &mapping.motion(path)?, &mapping.retarget, watch)?.0);
+    }
     let scene = inputs::open(path, CLIP_FILES, watch)?;
     let mut player = ClipBuilder::new(rig, path);
     match &scene {
@@ -54,7 +59,7 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
             });
             player.values(&table.names, &table.frames, &frame_times(table.frames.len(), rate), rate)?;
         }
-        Scene::Motion(bvh) => player.bvh(bvh)?,
+        Scene::Motion(bvh) => player.bvh(bvh, watch)?,
         Scene::Model(model) => {
             let keys = one_of(&model.clips, inner, file)?;
             if inner.is_none() && model.clips.len() > 1 {
@@ -66,7 +71,7 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
                 );
                 watch.event(Event::Note { message: &message });
             }
-            player.model(model, keys)?;
+            player.model(model, keys, watch)?;
         }
         other => return Err(inputs::wrong_kind(path, other, CLIP_FILES)),
     }
@@ -102,7 +107,9 @@ pub(crate) fn with_files(
 /// Whether a name that is no clip of a rig is meant as a file.
 pub fn is_file(name: &str) -> bool {
     let path = Path::new(split(name).0);
-    path.is_file() || !matches!(Format::of(path), None | Some(Format::Dataset | Format::Twin | Format::Onnx))
+    path.is_file()
+        || retargeted::is_mapping(path)
+        || !matches!(Format::of(path), None | Some(Format::Dataset | Format::Twin | Format::Onnx))
 }
 
 /// The file that a clip's name stands for; empty where it is no file.
@@ -241,7 +248,13 @@ impl<'a> ClipBuilder<'a> {
         self.clip.duration = self.clip.duration.max(times.last().copied().unwrap_or(0.0));
     }
 
-    fn bvh(&mut self, bvh: &Bvh) -> Result<(), JobError> {
+    fn bvh(&mut self, bvh: &Bvh, watch: &dyn Watch) -> Result<(), JobError> {
+        let moved: Vec<usize> = (0..bvh.skeleton.len()).collect();
+        if self.is_other_body(&bvh.skeleton, &moved) {
+            let (rest, poses) = (bvh.skeleton.rest_pose(), bvh.clip.poses.clone());
+            let source = BodySource { skeleton: &bvh.skeleton, rest, poses, rate: bvh.clip.rate };
+            return self.carried(&source, watch);
+        }
         let times = frame_times(bvh.clip.poses.len(), bvh.clip.rate);
         let keys = bones::keys_of_frames(&bvh.clip.poses, &times, bvh.clip.rate);
         let joints = Joints::new(self.rig);
@@ -249,7 +262,33 @@ impl<'a> ClipBuilder<'a> {
         self.motion(&bvh.skeleton, &keys, joints.as_ref().zip(source.as_ref()))
     }
 
-    fn model(&mut self, model: &Model, keys: &KeyedClip) -> Result<(), JobError> {
+    /// Whether bones that a file moves are another body's: then their motion is carried over as a whole.
+    fn is_other_body(&self, file: &Skeleton, moved: &[usize]) -> bool {
+        let Some(own) = self.rig.skeleton() else { return false };
+        !retargeted::is_own(own, file, moved) && retargeted::are_bodies(own, file, &RetargetConfig::default())
+    }
+
+    /// The motion of another body.
+    fn carried(&mut self, source: &BodySource<'_>, watch: &dyn Watch) -> Result<(), JobError> {
+        let done = retargeted::carry(self.rig, source, &RetargetConfig::default(), self.path, watch)?;
+        let last = frame_times(done.report.frames, source.rate).last().copied().unwrap_or(0.0);
+        self.retargeted(done.keys, last);
+        Ok(())
+    }
+
+    /// Keys of the rig's own bones.
+    fn retargeted(&mut self, keys: KeyedClip, duration: f32) {
+        self.clip.rate = Some(keys.rate);
+        self.clip.duration = self.clip.duration.max(duration);
+        if let Some(joints) = Joints::new(self.rig) {
+            for track in &keys.bones {
+                joints.controls_of(track.bone).for_each(|control| self.driven[control] = true);
+            }
+        }
+        self.bones.extend(keys.bones);
+    }
+
+    fn model(&mut self, model: &Model, keys: &KeyedClip, watch: &dyn Watch) -> Result<(), JobError> {
         if let Some(shapes) = model.shapes.as_ref().filter(|_| !keys.weights.is_empty()) {
             let failed = |error| JobError::unusable(self.path, error);
             let times = frame_times(keys.frame_count(keys.rate).map_err(failed)?, keys.rate);
@@ -259,6 +298,13 @@ impl<'a> ClipBuilder<'a> {
             self.curves(&names, &rows, &times);
         }
         let Some(skeleton) = &model.skeleton else { return Ok(()) };
+        let moved: Vec<usize> = keys.bones.iter().map(|track| track.bone).collect();
+        if self.is_other_body(skeleton, &moved) {
+            let frames = model.frames(keys, None).map_err(|error| JobError::unusable(self.path, error))?;
+            let source =
+                BodySource { skeleton, rest: model.rest_pose(), poses: frames.poses, rate: keys.rate };
+            return self.carried(&source, watch);
+        }
         let joints = Joints::new(self.rig);
         let source = Source { skeleton, rest: model.rest_pose(), same_axes: false, scale: 1.0 };
         self.motion(skeleton, keys, joints.as_ref().map(|joints| (joints, &source)))
