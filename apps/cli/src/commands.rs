@@ -3,9 +3,9 @@
 use crate::arguments::{
     Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
+use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
-use crate::import_commands::run_import;
 use crate::invert_commands::run_invert;
 use crate::motion_commands::run_motion;
 use crate::output::{self, bytes, count, refuse_unused, table, thousands};

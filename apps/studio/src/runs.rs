@@ -291,6 +291,8 @@ struct Plan {
     work: Work,
 }
 
+// One is made per job: their sizes do not matter.
+#[allow(clippy::large_enum_variant)]
 enum Work {
     Learn {
         rig: String,

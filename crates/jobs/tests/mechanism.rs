@@ -1,6 +1,5 @@
 //! What poses a twin by controls alone, held against the rigs themselves.
 
-use std::time::Instant;
 use understudy_core::mechanism::JointMechanism;
 use understudy_core::{Controls, GlobalPose, JointPose, Random};
 use understudy_jobs::Silent;
@@ -69,23 +68,8 @@ fn record(rig: &dyn Rig, count: u64) -> PosedBones {
 fn learned(name: &str, poses: u64, settings: &MechanismSettings) -> MechanismFigures {
     let rig = open(name, &Silent).expect("a rig that is present").rig;
     let poses = record(rig.as_ref(), poses);
-    let start = Instant::now();
     let learned = learn_mechanism(&poses, None, settings, &|_| true).expect("learned");
-    let figures = learned.mechanism.figures.expect("was measured");
-    let networks = learned.fits.iter().filter(|fit| fit.network.is_some()).count();
-    println!(
-        "{name}: {} poses, {} of {} bones move, {networks} with networks, {:.0} s: {figures:?}",
-        poses.len(),
-        learned.fits.len(),
-        poses.names.len(),
-        start.elapsed().as_secs_f64()
-    );
-    let mut fits = learned.fits;
-    fits.sort_by(|a, b| b.network.unwrap_or(b.closed).total_cmp(&a.network.unwrap_or(a.closed)));
-    for fit in fits.iter().take(12) {
-        println!("  {fit:?}");
-    }
-    figures
+    learned.mechanism.figures.expect("was measured")
 }
 
 #[test]

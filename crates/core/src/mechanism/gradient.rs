@@ -348,7 +348,7 @@ fn twist_backward(constraint: &Twist, joints: &[Joint], by_joints: &mut [Joint])
     by_joints[constraint.target].rotation = times(by_product, conjugate(turn));
     let by_source = times(rest, by_moved * (by_angle * f64::from(constraint.share)));
     let source = &mut by_joints[constraint.source];
-    source.rotation = source.rotation + by_source;
+    source.rotation += by_source;
 }
 
 fn helper_backward(constraint: &Helper, joints: &[Joint], by_joints: &mut [Joint]) {
@@ -363,5 +363,5 @@ fn helper_backward(constraint: &Helper, joints: &[Joint], by_joints: &mut [Joint
     by_moved.w -= 4.0 * moved.w * constraint.push.as_dvec3().dot(by.translation);
     by_joints[constraint.target].rotation = times(conjugate(part), by_product);
     let source = &mut by_joints[constraint.source];
-    source.rotation = source.rotation + times(by_moved, rest);
+    source.rotation += times(by_moved, rest);
 }

@@ -127,6 +127,6 @@ mod tests {
     fn what_is_high_or_short_does_not_stand() {
         assert!(standing(&steps(0.0), 100.0, 7.0).is_empty());
         assert_eq!(standing(&[DVec3::ZERO; 3], 100.0, 5.0), Vec::<Frames>::new());
-        assert_eq!(standing(&[DVec3::ZERO; 30], 100.0, 5.0), [0..30]);
+        assert_eq!(standing(&[DVec3::ZERO; 30], 100.0, 5.0), vec![Frames::from(0..30)]);
     }
 }

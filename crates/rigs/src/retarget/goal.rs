@@ -23,7 +23,7 @@ impl Point {
 
 /// Where a bone is, cm.
 pub(super) fn place(globals: &[Affine3A], bone: usize) -> DVec3 {
-    DVec3::from(globals[bone].translation.as_dvec3())
+    globals[bone].translation.as_dvec3()
 }
 
 /// A bone's rotation in the world.

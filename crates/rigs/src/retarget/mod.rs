@@ -250,7 +250,9 @@ pub fn retarget(
         let rounds = if frame == 0 { 60 } else { 12 };
         body.fit(&goal, &mut state, frame > 0, rounds)?;
         for (count, at) in limits.iter_mut().zip(body.pressed()) {
-            at.map(|end| count[end] += 1);
+            if let Some(end) = at {
+                count[end] += 1;
+            }
         }
         for ((sum, most), miss) in misses.iter_mut().zip(body.misses(&goal)) {
             *sum += miss;

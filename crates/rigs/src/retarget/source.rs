@@ -213,8 +213,10 @@ impl Performance {
                 self.frames.iter().map(|globals| self.carried(place(globals, bone))).collect()
             };
             let rest = |bone: usize| place(body.rest(), bone);
-            let mut found: Vec<(String, usize, Vec<(Frames, DVec3)>)> = Vec::new();
-            let mut balls: Vec<(Frames, DVec3)> = Vec::new();
+            /// Where a part of the foot stands, and when.
+            type Stands = Vec<(Frames, DVec3)>;
+            let mut found: Vec<(String, usize, Stands)> = Vec::new();
+            let mut balls = Stands::new();
             if let (Some(file_ball), Some(rig_ball)) = (from.toes, to.toes) {
                 let path = path(file_ball);
                 for frames in standing(&path, rate, rest(rig_ball).y + 4.5) {
