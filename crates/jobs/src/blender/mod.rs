@@ -1,6 +1,6 @@
 //! Blender files as rigs. A Python program of ours (`python/`) runs inside Blender: first it surveys the file (what can be
 //! moved, what moves vertices, whether the rig is fit to be learned), then workers answer by the rig protocol. Start at
-//! [`open`]. Where Blender is found or installed: [`program`]; the survey and its cache: [`survey`]; the controls that a
+//! [`open`]. Where Blender is found or installed: [`program`]; the survey and its cache: `survey`; the controls that a
 //! user may edit: [`ControlsFile`].
 
 mod controls_file;

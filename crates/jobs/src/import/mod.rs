@@ -1,5 +1,5 @@
 //! `import`: poses that another program recorded, as a dataset: a skinned file and a cache of its vertices, frame by
-//! frame ([`pairs`]), or plain arrays ([`arrays`]). Start at [`import`].
+//! frame (`pairs`), or plain arrays (`arrays`). Start at [`import`].
 
 mod align;
 mod arrays;

@@ -1,5 +1,5 @@
 //! What a twin with bones gets so that controls alone pose it: the rig's own mechanism where the rig shows it, else one
-//! that is learned from the poses. Start at [`Posing`]; `learn` attaches what comes out to the twin.
+//! that is learned from the poses. Start at `Posing`; `learn` attaches what comes out to the twin.
 
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
