@@ -84,7 +84,7 @@ pub fn bench(words: &[&str]) -> Result<()> {
     run(node().arg(script).arg(native(&["--release"])?).arg("--chromium").args(words).args(learned))
 }
 
-/// Twins for [`bench`], kept for the next time.
+/// Twins for [`fn@bench`], kept for the next time.
 fn learn() -> Result<Vec<String>> {
     let at = |name: &str| format!("target/bench/wasm/{name}");
     let (mira, rook) = (at("mira"), at("rook"));

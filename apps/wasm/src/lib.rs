@@ -129,7 +129,7 @@ pub extern "C" fn understudy_describe(handle: usize) -> usize {
     })
 }
 
-/// Where an array of a twin lies, made large enough for so many poses. `which`: see [`Buffer`].
+/// Where an array of a twin lies, made large enough for so many poses. `which`: see `Buffer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn understudy_buffer(handle: usize, which: usize, poses: usize) -> usize {
     with_twin(handle, |twin| twin.address(Buffer::of(which)?, poses))

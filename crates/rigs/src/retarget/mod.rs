@@ -1,6 +1,6 @@
 //! Motion of one body on another: a captured walk played by a rig with other bones, other proportions and limits of its
-//! own. Start at [`retarget`]; what it solves per frame is in [`mod@goal`], how in [`mod@fit`], when a foot stands in
-//! [`mod@contacts`].
+//! own. Start at [`retarget`]; what it solves per frame is in `goal`, how in `fit`, when a foot stands in
+//! `contacts`.
 //!
 //! Both bodies are brought into one posture first (a T-pose of the file, or its rest pose). From there the trunk, the
 //! head, hands and feet turn as the file's do; upper arms, forearms, thighs and shins point where the file's point;

@@ -79,7 +79,7 @@ pub enum Packed {
     Half(Vec<u16>),
     /// f32.
     Single(Vec<f32>),
-    /// f32 that came from f16: see [`WIDENS`].
+    /// f32 that came from f16: see `WIDENS`.
     Widened(Vec<f32>),
 }
 
