@@ -106,6 +106,7 @@ impl Twin {
     /// The same twin, which is posed by controls alone too. The mechanism must move its bones, in their order.
     pub fn with_mechanism(self, mechanism: Mechanism) -> Result<Self, TwinError> {
         mechanism.check(self.header())?;
+        #[cfg(any(feature = "body", feature = "diff"))]
         let mechanism = Some(Arc::new(mechanism));
         match self {
             #[cfg(feature = "body")]

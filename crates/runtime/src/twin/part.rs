@@ -2,7 +2,10 @@
 
 use super::Twin;
 use crate::TwinError;
-use understudy_core::{Face, MeshParts, Segments, SkinWeights};
+#[cfg(any(feature = "diff", feature = "skin"))]
+use understudy_core::SkinWeights;
+#[cfg(feature = "face")]
+use understudy_core::{Face, MeshParts, Segments};
 
 impl Twin {
     /// A twin of these vertices alone, in their order: the same places and derivatives, at the cost of what moves them. It
