@@ -1,4 +1,4 @@
-//! The differential twin (METHODS M3; Song, Shi and Reed 2020, "Deep Differential Subspace Reconstruction").
+//! The differential twin (Song, Shi and Reed 2020, "Deep Differential Subspace Reconstruction").
 //!
 //! The way: [`skin`] finds the `T_i` that the twin will evaluate → [`nonlinear`] takes them out of the vertices (eq. 14) →
 //! [`features`] makes what networks see (eq. 9) → [`linear`] takes out what is linear in these → [`graph`] is the Laplacian and its factor (eq. 4, 15) → [`anchors`]
