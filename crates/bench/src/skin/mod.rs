@@ -113,7 +113,7 @@ pub fn run(arguments: &SkinArguments) -> Result<()> {
 /// Frames of Aura's take: every fourth.
 const AURA_FRAMES: usize = 700;
 /// Principal components of what Aura's bones leave, one twin each.
-const AURA_COMPONENTS: [usize; 2] = [0, 64];
+const AURA_COMPONENTS: [usize; 3] = [0, 16, 64];
 
 fn weigh_aura() -> Result<()> {
     let folder = data_folder().map(|data| data.join("compskin")).filter(|folder| folder.is_dir());
