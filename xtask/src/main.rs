@@ -25,8 +25,6 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
           and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime)
-  test    every test of the workspace, and of the package for browsers (installs Node.js where it is missing); `--all`:
           also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
