@@ -90,7 +90,7 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
         ..weigh.clone()
     };
     let figures = eval(&live, &Silent).expect("the clip is played");
-    assert_eq!(figures.order, ["twin", "again"]);
+    assert_eq!(figures.order, ["twin", "twin, by controls", "again"]);
     let [own, other] = ["twin", "again"].map(|name| &figures.sets["kick"][name]);
     assert!(
         own.mean_mm == other.mean_mm && own.mean_mm > 0.0 && figures.original_ms.is_some(),

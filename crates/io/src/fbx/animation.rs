@@ -7,7 +7,7 @@ use crate::assembly::joint;
 use crate::names::UniqueNames;
 use glam::DQuat;
 use std::sync::Arc;
-use ufbx::{Anim, Scene};
+use ufbx::{Anim, AnimStack, Scene};
 use understudy_core::{BoneTrack, JointProperty, KeyedClip, Track, TrackInterpolation, WeightTrack};
 
 /// Reads every take that moves something.
@@ -28,7 +28,7 @@ pub(super) fn read(
     let mut clips = Vec::new();
     for stack in &scene.anim_stacks {
         let name = names.take(stack.element.name.as_ref());
-        let (begin, end) = (stack.time_begin, stack.time_end);
+        let (begin, end) = span_of(stack);
         let span = end - begin;
         if !(span.is_finite() && begin.is_finite() && span >= 0.0) || stack.layers.is_empty() {
             continue;
@@ -60,6 +60,21 @@ pub(super) fn read(
         }
     }
     Ok(clips)
+}
+
+/// From when to when an animation plays: as it says itself, else from its first key to its last, since programs leave out
+/// what is the default of theirs.
+fn span_of(stack: &AnimStack) -> (f64, f64) {
+    if stack.time_end > stack.time_begin {
+        return (stack.time_begin, stack.time_end);
+    }
+    let values = stack.layers.iter().flat_map(|layer| layer.anim_values.iter());
+    let curves = values.flat_map(|value| value.curves.iter().filter_map(|curve| curve.as_ref()));
+    let times = curves.flat_map(|curve| curve.keyframes.iter().map(|key| key.time));
+    let keys = times.fold(None, |range: Option<(f64, f64)>, time| {
+        Some(range.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
+    });
+    keys.unwrap_or((stack.time_begin, stack.time_end))
 }
 
 fn read_bones(

@@ -1,20 +1,70 @@
 //! One layer of USD: prims in a tree, their attributes and relationships, as plain Rust types.
 
+use super::crate_file::CrateFile;
 use crate::ParseError;
 use glam::{DAffine3, DMat4, DQuat, DVec3};
 use openusd::sdf::{AbstractData, Path, SpecType, Value};
-use openusd::{usda, usdc};
+use openusd::usda;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Cursor;
 
 /// Deepest nesting of brackets in text: the parser calls itself.
 const MAX_DEPTH: usize = 128;
-/// Largest file that is read, and largest attribute of a binary one.
+/// Largest file that is read.
 const MAX_BYTES: usize = 2 << 30;
+
+/// Where a layer's specs are: parsed text, or a binary file.
+enum Source {
+    Text(Box<dyn AbstractData>),
+    Binary(CrateFile),
+}
+
+impl Source {
+    /// The paths of all prims.
+    fn prims(&self) -> Result<Vec<Path>, ParseError> {
+        match self {
+            Self::Text(data) => {
+                let is_prim = |path: &Path| data.spec_type(path) == Some(SpecType::Prim);
+                Ok(data.spec_paths().into_iter().filter(is_prim).collect())
+            }
+            Self::Binary(file) => {
+                let path = |path: &str| Path::new(path).map_err(|error| ParseError::new(path, error));
+                file.prims().map(path).collect()
+            }
+        }
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        match self {
+            Self::Text(data) => data.has_spec(path),
+            Self::Binary(file) => file.has(path.as_str()),
+        }
+    }
+
+    fn has_field(&self, path: &Path, field: &str) -> bool {
+        match self {
+            Self::Text(data) => {
+                data.list_fields(path).unwrap_or_default().iter().any(|listed| listed == field)
+            }
+            Self::Binary(file) => file.has_field(path.as_str(), field),
+        }
+    }
+
+    fn field(&self, path: &Path, field: &str) -> Result<Option<Value>, ParseError> {
+        match self {
+            Self::Text(data) => {
+                let value = data.try_field(path, field);
+                value
+                    .map(|value| value.map(std::borrow::Cow::into_owned))
+                    .map_err(|error| ParseError::new(path.as_str(), error))
+            }
+            Self::Binary(file) => file.field(path.as_str(), field),
+        }
+    }
+}
 
 /// An open layer.
 pub(super) struct Layer {
-    data: Box<dyn AbstractData>,
+    data: Source,
     prims: BTreeMap<String, Prim>,
 }
 
@@ -40,10 +90,8 @@ impl Layer {
 
     fn open(bytes: &[u8]) -> Result<Self, ParseError> {
         let failed = |error: &dyn ToString| ParseError::new("layer", error.to_string());
-        let data: Box<dyn AbstractData> = if bytes.starts_with(b"PXR-USDC") {
-            let data =
-                usdc::CrateData::open(Cursor::new(bytes.to_vec()), true).map_err(|error| failed(&error))?;
-            Box::new(data)
+        let data = if bytes.starts_with(b"PXR-USDC") {
+            Source::Binary(CrateFile::open(bytes)?)
         } else {
             let text = std::str::from_utf8(bytes).map_err(|error| {
                 ParseError::new(format!("byte {}", error.valid_up_to()), "is neither USD nor text")
@@ -52,16 +100,13 @@ impl Layer {
                 return Err(ParseError::new("line 1", "is no USD file: '#usda 1.0' is missing"));
             }
             check_depth(text)?;
-            Box::new(usda::parse(text).map_err(|error| failed(&format!("{error:#}")))?)
+            Source::Text(Box::new(usda::parse(text).map_err(|error| failed(&format!("{error:#}")))?))
         };
         let mut prims = BTreeMap::new();
-        for path in data.spec_paths() {
-            if data.spec_type(&path) != Some(SpecType::Prim) {
-                continue;
-            }
-            let kind = match data.try_field(&path, "typeName").map_err(|error| failed(&error))?.as_deref() {
+        for path in data.prims()? {
+            let kind = match data.field(&path, "typeName")? {
                 Some(Value::Token(token)) => token.as_str().to_owned(),
-                Some(Value::String(text)) => text.clone(),
+                Some(Value::String(text)) => text,
                 _ => String::new(),
             };
             prims.insert(path.as_str().to_owned(), Prim { kind, path });
@@ -82,8 +127,7 @@ impl Layer {
     /// Whether a blendshape has shapes in between.
     pub fn has_inbetweens(&self, prim: &str) -> bool {
         let Some(prim) = self.prims.get(prim) else { return false };
-        let fields = self.data.list_fields(&prim.path).unwrap_or_default();
-        let children = fields.iter().any(|field| field == "properties");
+        let children = self.data.has_field(&prim.path, "properties");
         let listed = children.then(|| self.field(&prim.path, "properties").ok().flatten()).flatten();
         listed
             .as_ref()
@@ -94,13 +138,7 @@ impl Layer {
     }
 
     fn field(&self, path: &Path, field: &str) -> Result<Option<Value>, ParseError> {
-        let read = || {
-            let value = self.data.try_field(path, field);
-            value
-                .map(|value| value.map(std::borrow::Cow::into_owned))
-                .map_err(|error| ParseError::new(path.as_str(), error))
-        };
-        guarded(read)
+        guarded(|| self.data.field(path, field))
     }
 
     /// Metadata of the whole layer.
@@ -115,7 +153,7 @@ impl Layer {
 
     fn property(&self, prim: &str, name: &str) -> Option<Path> {
         let path = self.prims.get(prim)?.path.append_property(name.to_owned()).ok()?;
-        self.data.has_spec(&path).then_some(path)
+        self.data.has(&path).then_some(path)
     }
 
     /// An attribute's value: its default, or its first sample.

@@ -1,10 +1,12 @@
 //! USD (`.usda`, `.usdc`): meshes with UsdSkel skins, blendshapes and animation, in and out. Start at [`read`] and
 //! [`fn@write`].
 //!
-//! One layer is read, as exporters write it; layers, references and payloads that it names are not opened. The layer
-//! itself is parsed by `openusd`; this module reads UsdSkel from it. Time is seconds: time codes divided by their rate.
+//! One layer is read, as exporters write it; layers, references and payloads that it names are not opened. Text is parsed by
+//! `openusd`, the binary form by our own checked code; this module reads UsdSkel from either. Time is seconds: time codes divided by their rate.
 //! What is written is text.
 
+mod crate_file;
+mod crate_values;
 mod layer;
 mod skel;
 mod write;

@@ -10,14 +10,22 @@ use understudy_characters::film::{self, FaceHints};
 /// Names the folder of real meshes.
 const VARIABLE: &str = "UNDERSTUDY_DATA";
 
-/// The folder of real meshes, where there is one: what `UNDERSTUDY_DATA` names, or `shared/data` in or
-/// beside the working folder.
+/// The folder of real meshes, where there is one: what `UNDERSTUDY_DATA` names, or `shared/data` in the working
+/// folder or one above it.
 pub fn data_folder() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let folder = PathBuf::from(named);
         return folder.is_dir().then_some(folder);
     }
-    ["shared/data", "../shared/data"].map(PathBuf::from).into_iter().find(|folder| folder.is_dir())
+    let beside = "shared/data";
+    // The usual places first, as they are typed: paths are shown to people.
+    let usual =
+        [PathBuf::from(beside), Path::new("..").join(beside)].into_iter().find(|folder| folder.is_dir());
+    let above = || {
+        let here = std::env::current_dir().ok()?;
+        here.ancestors().map(|folder| folder.join(beside)).find(|folder| folder.is_dir())
+    };
+    usual.or_else(above)
 }
 
 /// The file of a real rig, inside the data folder.
@@ -35,7 +43,7 @@ pub(crate) fn real_file(name: &str) -> Result<PathBuf, JobError> {
     path.ok_or_else(|| {
         let looked = match std::env::var_os(VARIABLE) {
             Some(named) => named.to_string_lossy().into_owned(),
-            None => "./shared/data or ../shared/data".into(),
+            None => "shared/data of this folder or of one above it".into(),
         };
         let problem =
             format!("needs the file {file}, which is not in {looked}; set {VARIABLE} to its folder");
