@@ -33,8 +33,13 @@ fn ensure() -> Result<()> {
 /// Runs a script with the program's path before its own words.
 fn script(name: &str, release: bool, words: &[&str]) -> Result<()> {
     ensure()?;
-    let profile: &[&str] = if release { &["--release"] } else { &[] };
-    let program = built(&[&["build", "--package", "understudy"], profile].concat())?;
+    // As the tests of the workspace were built: chosen by itself, the program would have its dependencies compiled once more.
+    let build: &[&str] = if release {
+        &["build", "--package", "understudy", "--release"]
+    } else {
+        &["build", "--workspace", "--bin", "understudy"]
+    };
+    let program = built(build)?;
     let program = std::path::absolute(program).context("the program has no path")?;
     run(Command::new("node").arg(page().join("tests").join(name)).arg(program).args(words))
 }
