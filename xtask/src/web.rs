@@ -53,7 +53,7 @@ pub fn build() -> Result<()> {
 
 /// The package's tests, on what [`build`] built, beside the run time as it plays natively.
 pub fn test() -> Result<()> {
-    let native = native(&[])?;
+    let native = native(&["--workspace"])?;
     run(node().arg("--test").arg(package().join("test")).env("UNDERSTUDY_NATIVE", &native))?;
     if !exists("chromium") {
         println!("Chromium is missing (`apt-get install chromium`): twins are not played in it");
@@ -67,9 +67,10 @@ pub fn test() -> Result<()> {
     run(node().arg(script).arg(&native).args(["--chromium", "--check"]).args(twins))
 }
 
-/// The program that plays twins natively for comparison.
-fn native(profile: &[&str]) -> Result<PathBuf> {
-    built(&[&["build", "--package", "understudy-wasm", "--example", "native"], profile].concat())
+/// The program that plays twins natively for comparison. For tests it is built with the workspace's dependencies, which are
+/// there already.
+fn native(how: &[&str]) -> Result<PathBuf> {
+    built(&[&["build", "--example", "native"], how].concat())
 }
 
 /// Twins natively, in Node.js and in Chromium: vertices and ms per pose, in one table. Words name twins; without any, small
@@ -81,7 +82,12 @@ pub fn bench(words: &[&str]) -> Result<()> {
     }
     let learned = if words.is_empty() { learn()? } else { Vec::new() };
     let script = package().join("bench/bench.mjs");
-    run(node().arg(script).arg(native(&["--release"])?).arg("--chromium").args(words).args(learned))
+    run(node()
+        .arg(script)
+        .arg(native(&["--package", "understudy-wasm", "--release"])?)
+        .arg("--chromium")
+        .args(words)
+        .args(learned))
 }
 
 /// Twins for [`fn@bench`], kept for the next time.
