@@ -18,8 +18,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-motion", &["understudy-core"]),
     ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
     (
+        "understudy-capture",
+        &[
+            "understudy-core",
+            "understudy-rigs",
+            "understudy-characters",
+            "understudy-runtime",
+            "understudy-io",
+            "understudy-report",
+            "understudy-solve",
+            "understudy-learn",
+        ],
+    ),
+    (
         "understudy-jobs",
         &[
+            "understudy-capture",
             "understudy-learn",
             "understudy-runtime",
             "understudy-core",
@@ -35,7 +49,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         "understudy-bench",
         &[
             "understudy-jobs",
+            "understudy-capture",
             "understudy-learn",
+            "understudy-motion",
             "understudy-runtime",
             "understudy-core",
             "understudy-rigs",
