@@ -459,8 +459,9 @@ impl Values {
             (15, false) if rep.is_inlined() => {
                 // The diagonal alone.
                 let bytes = rep.bytes();
-                let cell =
-                    |place: usize| if place % 5 == 0 { f64::from(bytes[place / 5] as i8) } else { 0.0 };
+                let cell = |place: usize| {
+                    if place.is_multiple_of(5) { f64::from(bytes[place / 5] as i8) } else { 0.0 }
+                };
                 Value::Matrix4d(gf::Matrix4d(std::array::from_fn(cell)))
             }
             (15, false) => Value::Matrix4d(gf::Matrix4d(self.one(rep)?)),
