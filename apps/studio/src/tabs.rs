@@ -2,6 +2,7 @@
 //! [`TABS`]; commands of its socket begin with its name.
 
 use crate::error::Refusal;
+use crate::handles::HandlesTab;
 use crate::invert::{self, InvertTab};
 use crate::server::Server;
 use serde_json::Value;
@@ -31,8 +32,10 @@ pub(crate) struct TabKind {
 }
 
 /// All of them.
-pub(crate) const TABS: &[TabKind] =
-    &[TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() }];
+pub(crate) const TABS: &[TabKind] = &[
+    TabKind { id: "pose", binary: None, make: || Box::<HandlesTab>::default() },
+    TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() },
+];
 
 /// A command as the type that a tab has for its own.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(command: Value) -> Result<T, Refusal> {
