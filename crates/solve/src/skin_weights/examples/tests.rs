@@ -50,7 +50,8 @@ fn a_card_folded_once_gets_a_sharper_line_and_no_step_raises_the_energy() {
         assert!((row[0] + row[1] - 1.0).abs() < 1e-6 && row[0] >= 0.0 && row[1] >= 0.0);
     }
     let (before, after) = (crisp(&weights.values), crisp(&best.values));
-    assert!(before < 0.4 && after > 0.7, "{before} {after}");
+    // Two columns of 26 are 8 %.
+    assert!(before < 0.4 && after > 0.91, "{before} {after}");
 }
 
 #[test]
