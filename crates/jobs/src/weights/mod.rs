@@ -5,6 +5,7 @@
 pub mod deform;
 mod handles;
 mod maps;
+pub mod session;
 pub mod transfer;
 
 use crate::outputs::{check_distinct, check_file};
@@ -152,11 +153,10 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
     if let Some(path) = &config.npz {
         let mut npz = NpzWriter::new();
         let numbers: Vec<f32> = values.iter().map(|w| *w as f32).collect();
-        npz.strings("names", &solved.names).f32(
-            "weights",
-            &[mesh.vertex_count(), solved.columns()],
-            &numbers,
-        );
+        let places: Vec<f32> = solved.places.iter().flat_map(|p| p.as_vec3().to_array()).collect();
+        npz.strings("names", &solved.names)
+            .f32("weights", &[mesh.vertex_count(), solved.columns()], &numbers)
+            .f32("places", &[solved.columns(), 3], &places);
         npz.write(path)?;
     }
     if let Some(path) = &config.maps {
