@@ -161,6 +161,21 @@ export class Hand {
     });
     (this.#twin?.points ?? []).forEach(({ vertex }, index) => places.set(vertices.subarray(vertex * 3, vertex * 3 + 3), (first + index) * 3));
     this.grips.place(places);
+    this.#mark();
+  }
+
+  /** Where the chosen point is, in the window (CSS pixels) and in space (cm): for programs that drive the page. */
+  #mark(): void {
+    const { chosen } = this.grips;
+    const { dataset } = this.element;
+    if (chosen < 0) {
+      delete dataset["at"];
+      delete dataset["place"];
+      return;
+    }
+    const { x, y } = this.grips.seen(chosen);
+    dataset["at"] = `${x} ${y}`;
+    dataset["place"] = this.grips.at(chosen).toArray().join(" ");
   }
 
   pin(index: number): void {
@@ -174,6 +189,7 @@ export class Hand {
     this.#pin.disabled = index < 0;
     this.#pin.setAttribute("aria-pressed", String(this.grips.pins.has(index)));
     this.#unpin.disabled = this.grips.pins.size === 0;
+    this.#mark();
   }
 
   #begin(index: number): boolean {
@@ -192,6 +208,13 @@ export class Hand {
   }
 
   #move(held: ReadonlyMap<number, Pull>): void {
+    const from = performance.now();
+    this.#solve(held);
+    const { dataset } = this.element;
+    dataset["ms"] = `${dataset["ms"] ?? ""} ${(performance.now() - from).toFixed(2)}`.split(" ").slice(-60).join(" ");
+  }
+
+  #solve(held: ReadonlyMap<number, Pull>): void {
     const pulls = new Map(held);
     if (this.#host.both()) {
       for (const [index, { place, sight }] of held) {
@@ -272,7 +295,13 @@ export class Hand {
     else this.#host.done();
   }
 
+  #told = 0;
+
   #tell(name: string, mm: number, reach?: string, limits: readonly string[] = []): void {
+    // Words that change sixty times per second cannot be read, nor heard.
+    const now = performance.now();
+    if (now - this.#told < 120) return;
+    this.#told = now;
     const how = reach === "too far" || reach === "too near" ? `, ${reach}` : "";
     const ends = limits.length > 0 ? `; at its limit: ${limits.slice(0, 2).join(", ")}${limits.length > 2 ? " …" : ""}` : "";
     this.#said.textContent = `${name}: ${mm.toFixed(mm < 0.995 ? 2 : 1)} mm off${how}${ends}`;

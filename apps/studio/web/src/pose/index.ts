@@ -173,10 +173,13 @@ class PoseTab implements Tab {
   }
 
   async #firstVisit(): Promise<void> {
+    // What moves her is asked for together with herself.
+    const clip = this.#context.server.clip(FIRST_RIG, FIRST_CLIP);
+    clip.catch(() => {});
     await this.open(FIRST_RIG, undefined);
     const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (this.#rigName !== FIRST_RIG || this.#timeline.clip) return;
-    await this.#play(FIRST_CLIP, moves).catch(complain);
+    await this.#play(FIRST_CLIP, moves, clip).catch(complain);
   }
 
   #modeButtons(): HTMLElement {
@@ -231,13 +234,15 @@ class PoseTab implements Tab {
       }
       const rig = this.#rig!;
       this.#twinPath = twin === undefined ? (this.#fittingTwins()[0]?.path ?? null) : twin;
+      const file = this.#twinPath ? this.#context.server.twin(this.#twinPath) : null;
+      file?.catch(() => {});
       await this.#openOnServer();
       if (turn !== this.#opening) return;
       this.#browserTwin?.free();
       this.#browserTwin = null;
-      if (this.#twinPath) {
+      if (file) {
         try {
-          this.#browserTwin = await BrowserTwin.load(await this.#context.server.twin(this.#twinPath), rig);
+          this.#browserTwin = await BrowserTwin.load(await file, rig);
         } catch (error) {
           toast(`The twin is played on the server: ${error instanceof Error ? error.message : String(error)}`);
         }
@@ -529,8 +534,12 @@ class PoseTab implements Tab {
     }
   }
 
+  #fetchClip(name: string): Promise<ArrayBuffer> | null {
+    return name && name !== NEW_TAKE ? this.#context.server.clip(this.#rigName, name) : null;
+  }
+
   /** Plays one of the rig's clips, or a file of the project. */
-  async #play(name: string, start = true): Promise<void> {
+  async #play(name: string, start = true, fetched: Promise<ArrayBuffer> | null = this.#fetchClip(name)): Promise<void> {
     if (!name) {
       this.#timeline.load(null);
       return;
@@ -540,7 +549,7 @@ class PoseTab implements Tab {
       this.#sample();
       return;
     }
-    const clip = readClip(await this.#context.server.clip(this.#rigName, name));
+    const clip = readClip((await fetched)!);
     clip.notes.forEach((note) => toast(note));
     this.#timeline.load(clip);
     this.#timeline.choice.value = name;
