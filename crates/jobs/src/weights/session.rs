@@ -38,7 +38,7 @@ impl WeightsSession {
         let wrong = ReadError::content(file);
         let archive = NpzReader::read(file)?;
         let read = || {
-            let names = archive.strings("names", &[Dim::Any])?.data;
+            let names = archive.strings("names", &[Dim::Any("handles")])?.data;
             let shape = [Dim::Exactly(mesh.vertex_count()), Dim::Exactly(names.len())];
             let values = archive.f32("weights", &shape)?.data;
             let places = archive.f32("places", &[Dim::Exactly(names.len()), Dim::Exactly(3)])?.data;
