@@ -3,6 +3,7 @@
 //!
 //! Nothing here opens a file. Solvers work in f64; lengths are centimetres, as everywhere.
 
+pub mod arap;
 pub mod closest;
 pub mod inverse_rig;
 pub mod skin_weights;
