@@ -102,8 +102,7 @@ fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
         }
         CscMatrix::new_from_triplets(rows, size, r, c, v)
     };
-    let carried: Vec<Vec<understudy_core::DVec3>> =
-        state.transforms.iter().map(|t| problem.carried(t)).collect();
+    let carried: Vec<Vec<DVec3>> = state.transforms.iter().map(|t| problem.carried(t)).collect();
     let (mut square, mut linear) = (Vec::new(), vec![0.0; size]);
     for k in 0..m {
         let turned = problem.turned_edges(&state.groups, &state.rotations[k]);
@@ -121,7 +120,7 @@ fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
                     }
                 }
             }
-            let wanted = problem.examples[k][i] + turned[i] * problem.rigidity;
+            let wanted: DVec3 = problem.examples[k][i] + turned[i] * problem.rigidity;
             (0..h).for_each(|j| linear[i * h + j] -= 2.0 * carried[k][i * h + j].dot(wanted));
         }
     }
@@ -163,13 +162,14 @@ fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
         }
     }
     let cones = [SupportedConeT::ZeroConeT(equal), SupportedConeT::NonnegativeConeT(right.len() - equal)];
-    let tight = DefaultSettingsBuilder::default()
+    let settings = DefaultSettingsBuilder::default()
         .verbose(false)
         .tol_gap_abs(1e-11)
         .tol_gap_rel(1e-11)
-        .tol_feas(1e-11);
+        .tol_feas(1e-11)
+        .build()
+        .expect("settings");
     let constraints = matrix(right.len(), rows);
-    let settings = tight.build().expect("settings");
     let mut solver =
         DefaultSolver::new(&matrix(size, square), &linear, &constraints, &right, &cones, settings)
             .expect("a problem");
