@@ -28,6 +28,7 @@ mod server;
 mod socket;
 mod stage;
 mod tabs;
+mod weights;
 
 pub use error::StudioError;
 pub use page::is_built as page_is_built;

@@ -5,6 +5,7 @@ use crate::error::Refusal;
 use crate::handles::HandlesTab;
 use crate::invert::{self, InvertTab};
 use crate::server::Server;
+use crate::weights::{self, WeightsTab};
 use serde_json::Value;
 
 /// What one client has open of a tab. Calls come from several threads, one command each.
@@ -35,6 +36,7 @@ pub(crate) struct TabKind {
 pub(crate) const TABS: &[TabKind] = &[
     TabKind { id: "pose", binary: None, make: || Box::<HandlesTab>::default() },
     TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() },
+    TabKind { id: "weights", binary: Some(weights::WEIGHTS), make: || Box::<WeightsTab>::default() },
 ];
 
 /// A command as the type that a tab has for its own.
