@@ -62,4 +62,5 @@ fn what_is_wrong_is_a_zero_and_a_text() {
         twin.pose(By::Controls, 1)
     };
     assert!(nan.expect_err("is refused").contains("not finite"));
+    crate::motion::characters_play_and_mistakes_are_told();
 }
