@@ -2,7 +2,7 @@
 
 use crate::{JobError, Watch, clips};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Channel, ControlKind, ControlSpec, Controls};
+use understudy_core::{Channel, Clip, ControlKind, ControlSpec, Controls};
 use understudy_rigs::Rig;
 
 /// A clip, or frames of it.
@@ -58,10 +58,13 @@ pub(super) struct LabelFrames {
     pub frames: Vec<Vec<f32>>,
 }
 
-/// The labels that a rig's own clips say: `smile_1` and `smile_2` are `smile`, `motion/happy_2` is `happy`.
+/// The labels that a rig's own clips say: `smile_1` and `smile_2` are `smile`, `motion/happy_2` is `happy`. A rig that has
+/// clips for motion shows what its labels are by them alone.
 pub(super) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     let mut labels: Vec<LabelSpec> = Vec::new();
-    for clip in rig.clips().iter().filter(|clip| !clip.for_test) {
+    let made_for_it = rig.clips().iter().any(Clip::is_for_motion);
+    let taken = |clip: &&Clip| if made_for_it { clip.is_for_motion() } else { clip.is_for_training() };
+    for clip in rig.clips().iter().filter(taken) {
         let stem = clip.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let stem = stem.strip_suffix('_').filter(|stem| !stem.is_empty()).unwrap_or(&clip.name);
         let stem = stem.strip_prefix("motion/").unwrap_or(stem);
@@ -152,8 +155,12 @@ mod tests {
     fn a_rigs_clips_carry_their_labels() {
         let rig = crate::rigs::open("mira", &crate::Silent).expect("embedded").rig;
         let labels = own_labels(rig.as_ref());
-        assert!(labels.iter().any(|spec| spec.label == "roar"));
-        assert!(labels.iter().all(|spec| spec.label != "test"), "what is kept for tests is not learned");
+        let names: Vec<&str> = labels.iter().map(|spec| spec.label.as_str()).collect();
+        let wanted = ["happy", "grumpy", "bored", "curious", "neutral", "roar", "head_shake", "surprise"];
+        assert_eq!(names, wanted, "what is kept for tests is not learned");
+        assert!(labels.iter().all(|spec| spec.clips.len() >= 3));
+        let rook = crate::rigs::open("rook", &crate::Silent).expect("embedded").rig;
+        assert!(own_labels(rook.as_ref()).iter().any(|spec| spec.label == "walk"), "by its usual clips");
         assert!(moves_eyes(&ControlSpec::number("eyeLookUp_L", 0.0, 1.0, 0.0)));
         assert!(!moves_eyes(&ControlSpec::number("eyeBlink_L", 0.0, 1.0, 0.0)));
     }
