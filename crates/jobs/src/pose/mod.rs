@@ -17,7 +17,7 @@ use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, JointPose, 
 use understudy_io::Scene;
 use understudy_rigs::RigPose;
 use understudy_runtime::ik::{
-    Anchor, Correction, Goal, LimbError, Outcome, Place, PointSolver, Poser, Reach,
+    Anchor, Correction, Goal, LimbError, Outcome, Place, PointDrag, PointSolver, Poser, Reach, Wanted,
 };
 
 /// What to pose, and how.
@@ -277,10 +277,7 @@ fn limbs(
     poser.solve(&goals, controls, &mut forward)
 }
 
-/// How much a point counts that is pinned, beside one that is dragged.
-const PINNED: f32 = 0.1;
-
-/// Points of one frame: those that are not asked for are pinned where they are.
+/// Points of one frame: those that are not asked for stay where they are as far as they can.
 fn face(
     config: &PoseConfig,
     solver: &mut PointSolver,
@@ -289,38 +286,18 @@ fn face(
 ) -> Result<Vec<Reached>, JobError> {
     let failed = |error| JobError::setting("pose", error);
     let ik = Arc::clone(solver.ik());
-    let mut targets = vec![Vec3::ZERO; ik.points().len()];
-    solver.points(controls, &mut targets).map_err(failed)?;
-    // What the networks say of the pose that is started from is taken off: what is pinned stays, control by control.
-    let mut before = controls.to_vec();
-    solver.solve(&targets, &mut before).map_err(failed)?;
-    let mut asked = Vec::new();
-    for (name, place) in &order.points {
+    let wanted = |(name, place): &(String, Vec3)| {
         let point = ik.find(name).expect("checked before");
-        // A place on the screen says nothing of depth.
-        targets[point] = if place.z.is_nan() { place.truncate().extend(targets[point].z) } else { *place };
-        asked.push(point);
-    }
-    let mut regions: Vec<usize> = asked.iter().filter_map(|point| ik.region_of(*point)).collect();
-    regions.sort_unstable();
-    regions.dedup();
-    let mut solved = controls.to_vec();
-    solver.solve(&targets, &mut solved).map_err(failed)?;
-    for (((control, solved), before), range) in
-        controls.iter_mut().zip(&solved).zip(&before).zip(solver.ranges())
-    {
-        if let Some((low, high)) = range {
-            *control = (*control + solved - before).clamp(low.min(*control), high.max(*control));
-        }
-    }
-    let weights: Vec<f32> =
-        (0..targets.len()).map(|point| if asked.contains(&point) { 1.0 } else { PINNED }).collect();
-    solver.weigh(&weights).map_err(failed)?;
+        Wanted { point, place: *place, sight: Vec3::ZERO }
+    };
+    let wanted: Vec<Wanted> = order.points.iter().map(wanted).collect();
     let how = Correction { steps: config.steps, keep_derivatives: false, ..Correction::default() };
-    solver.correct(&targets, &regions, &how, controls).map_err(failed)?;
-    let mut places = vec![Vec3::ZERO; targets.len()];
+    let mut drag = PointDrag::begin(solver, controls).map_err(failed)?;
+    drag.to(solver, &wanted, &[], &how, controls).map_err(failed)?;
+    let mut places = vec![Vec3::ZERO; ik.points().len()];
     solver.points(controls, &mut places).map_err(failed)?;
-    let reached = |point: &usize| {
+    let (_, targets) = drag.places();
+    let reached = |Wanted { point, .. }: &Wanted| {
         let off = targets[*point] - places[*point];
         Reached {
             handle: ik.points()[*point].name.clone(),
@@ -331,7 +308,7 @@ fn face(
             at_limits: Vec::new(),
         }
     };
-    Ok(asked.iter().map(reached).collect())
+    Ok(wanted.iter().map(reached).collect())
 }
 
 impl From<Outcome> for Reached {

@@ -92,7 +92,7 @@ class InvertTab implements Tab {
     this.#legend.onscale = () => this.#viewer.redraw();
     acceptDrops(panel, (taken) => void this.#take(taken), (over) => this.#stage.classList.toggle("over", over));
 
-    context.server.onframe = (answer) => this.#draw(answer);
+    context.server.onbinary(FRAME, (message) => this.#draw(readFrame(message)));
     context.project.follow((project) => {
       if (!project) return;
       this.#ramp.value = rampTexture(project.ramp);

@@ -7,9 +7,11 @@
 //! only another.
 
 mod correct;
+mod drag;
 mod file;
 
 pub use correct::Correction;
+pub use drag::{PointDrag, Wanted};
 
 use crate::dense::{Activation, Kernel, Layer, Precision};
 use crate::error::{check_count, check_finite};
@@ -234,6 +236,8 @@ impl PointIk {
             buffers: [vec![0.0; widest], vec![0.0; widest]],
             vertices: vec![Vec3::ZERO; self.part.vertex_count()],
             weights: vec![1.0; self.points.len()],
+            sights: vec![Vec3::ZERO; self.points.len()],
+            parts: Vec::new(),
             steps: correct::Steps::default(),
             ik: Arc::clone(self),
         }
@@ -250,6 +254,10 @@ pub struct PointSolver {
     vertices: Vec<Vec3>,
     /// How much each point counts in corrections.
     weights: Vec<f32>,
+    /// Along which direction each point is looked at, of unit length; zero where it is from everywhere.
+    sights: Vec<Vec3>,
+    /// The points of the regions that were corrected last.
+    parts: Vec<correct::Part>,
     steps: correct::Steps,
 }
 
@@ -264,6 +272,15 @@ impl PointSolver {
         check_count("weights of points", weights.len(), self.weights.len())?;
         check_finite("weights of points", weights.iter().map(|weight| weight.is_finite()))?;
         self.weights.copy_from_slice(weights);
+        Ok(())
+    }
+
+    /// Along which direction each point is looked at while it is corrected, zero where it is from everywhere: who drags a
+    /// point on a screen says nothing of its depth.
+    pub fn look_along(&mut self, sights: &[Vec3]) -> Result<(), PoseError> {
+        check_count("lines of sight", sights.len(), self.sights.len())?;
+        check_finite("lines of sight", sights.iter().map(|sight| sight.is_finite()))?;
+        self.sights.iter_mut().zip(sights).for_each(|(own, sight)| *own = sight.normalize_or_zero());
         Ok(())
     }
 

@@ -1,0 +1,204 @@
+//! Tic-tac-toe against a character that reacts: `motion game`, and the studio's board. `rules` is the game, `reactions` what
+//! she does in which situation, `session` joins them move by move; here they meet files, frames and pictures.
+
+mod gaze;
+mod reactions;
+mod rules;
+mod session;
+mod sheet;
+
+pub use reactions::{Mood, Reactions};
+pub use rules::{Board, Mark, Standing};
+pub use session::{Beat, Game, GameConfig};
+pub use sheet::{ReactionSheetConfig, ReactionSheetReport, reaction_sheet};
+
+use super::open;
+use crate::outputs::check_file;
+use crate::{JobError, Watch};
+use gaze::Gaze;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use understudy_runtime::motion::{Command, CommandError, Motion, MotionPlayer, PlayConfig, ScriptLine};
+
+/// A game to be played.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlayGameConfig {
+    /// The file of motion.
+    pub motion: PathBuf,
+    /// The take that is written, where one is wanted.
+    pub output: Option<PathBuf>,
+    /// What she does in which situation; Mira's reactions when left out.
+    pub reactions: Option<PathBuf>,
+    /// Who begins, how forgetful she is, and the seed of all that chance decides.
+    pub game: GameConfig,
+}
+
+/// Most frames of a game: an hour and a half at 24 per second.
+const MOST: usize = 130_000;
+/// A file of reactions longer than this is none, bytes.
+const MAX_REACTIONS: u64 = 1 << 20;
+
+/// When what was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Played {
+    /// The first frame.
+    pub frame: usize,
+    /// The situation.
+    pub mood: Mood,
+}
+
+/// How a game went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlayGameReport {
+    /// The take, where one was written.
+    pub output: Option<PathBuf>,
+    /// Whose controls.
+    pub rig: String,
+    /// How it ended.
+    pub standing: Standing,
+    /// Her mark.
+    pub hers: Mark,
+    /// Squares in the order in which they were taken, from 1; crosses first.
+    pub moves: Vec<usize>,
+    /// What she did, and when.
+    pub played: Vec<Played>,
+    /// Frames of the take.
+    pub frames: usize,
+    /// Per second.
+    pub rate: f32,
+}
+
+/// The reactions of a file, or Mira's; every script is tried on the motion, so that none fails in the middle of a game.
+pub fn read_reactions(file: Option<&Path>, motion: &Arc<Motion>, seed: u64) -> Result<Reactions, JobError> {
+    let reactions = match file {
+        None => Reactions::of_mira(seed),
+        Some(file) => {
+            let failed = |error: std::io::Error| JobError::unusable(file, error);
+            if std::fs::metadata(file).map_err(failed)?.len() > MAX_REACTIONS {
+                return Err(JobError::unusable(file, "is too long for reactions"));
+            }
+            let text = std::fs::read_to_string(file).map_err(failed)?;
+            Reactions::read(&text, seed).map_err(|error| JobError::unusable(file, error))?
+        }
+    };
+    for (mood, script) in reactions.all() {
+        let told = |line: usize, problem: String| match file {
+            Some(file) => JobError::unusable(file, format!("line {line}: {problem}")),
+            None => JobError::setting(
+                "reactions",
+                format!("Mira's for '{}' do not fit this motion: {problem}; give others", mood.name()),
+            ),
+        };
+        let failed = |error: CommandError| told(0, error.to_string());
+        let mut player = MotionPlayer::new(motion.clone(), None, PlayConfig::default()).map_err(failed)?;
+        for line in script {
+            if matches!(line.command, Command::Idle { seconds: None, .. }) {
+                return Err(told(line.line, "an idle of a game needs its time, as in 'idle 2s'".into()));
+            }
+            player.command(line.command.clone()).map_err(|error| told(line.line, error.to_string()))?;
+        }
+    }
+    Ok(reactions)
+}
+
+/// A game with its take.
+pub struct GameRun {
+    game: Game,
+    player: MotionPlayer,
+    gaze: Gaze,
+    frames: Vec<Vec<f32>>,
+    played: Vec<Played>,
+}
+
+impl GameRun {
+    /// Begins a game.
+    pub fn open(config: &PlayGameConfig) -> Result<Self, JobError> {
+        if let Some(output) = &config.output {
+            let reactions = config.reactions.as_deref().unwrap_or(Path::new(""));
+            check_file(output, &[&config.motion, reactions])?;
+            super::play::check_take(output)?;
+        }
+        let motion = Arc::new(open(&config.motion)?);
+        let reactions = read_reactions(config.reactions.as_deref(), &motion, config.game.seed)?;
+        let (game, beats) = Game::new(&config.game, reactions)
+            .map_err(|problem| JobError::setting("forgetful", problem))?;
+        let play = PlayConfig { seed: config.game.seed, ..PlayConfig::default() };
+        let gaze = Gaze::new(motion.controls(), config.game.seed);
+        let player =
+            MotionPlayer::new(motion, None, play).map_err(|error| JobError::setting("label", error))?;
+        let mut run = Self { game, player, gaze, frames: Vec::new(), played: Vec::new() };
+        run.perform(beats)?;
+        Ok(run)
+    }
+
+    /// The board as it stands.
+    pub fn board(&self) -> &Board {
+        self.game.board()
+    }
+
+    /// Her mark.
+    pub fn hers(&self) -> Mark {
+        self.game.hers()
+    }
+
+    /// What she did so far.
+    pub fn played(&self) -> &[Played] {
+        &self.played
+    }
+
+    /// The other takes a square; says why not.
+    pub fn take(&mut self, square: usize) -> Result<(), JobError> {
+        let beats = self.game.take(square).map_err(|problem| {
+            JobError::setting(format!("move {}", self.game.moves().len() + 1), problem)
+        })?;
+        self.perform(beats)
+    }
+
+    /// Plays what she does, frame by frame.
+    fn perform(&mut self, beats: Vec<Beat>) -> Result<(), JobError> {
+        for beat in beats {
+            self.played.push(Played { frame: self.frames.len(), mood: beat.mood });
+            command(&mut self.player, &beat.script)?;
+            while self.player.is_busy() {
+                if self.frames.len() >= MOST {
+                    return Err(JobError::setting("reactions", format!("make more than {MOST} frames")));
+                }
+                self.player.step();
+                let mut frame = self.player.controls().to_vec();
+                self.gaze.look(beat.mood, &mut frame);
+                self.frames.push(frame);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the take.
+    pub fn finish(self, output: Option<&Path>, watch: &dyn Watch) -> Result<PlayGameReport, JobError> {
+        let motion = self.player.motion();
+        let (rig, rate, frames) = (motion.rig().to_owned(), motion.rate(), self.frames.len());
+        if let Some(output) = output {
+            super::play::write_take(output, motion, self.frames, watch)?;
+        }
+        Ok(PlayGameReport {
+            output: output.map(Path::to_owned),
+            rig,
+            standing: self.game.board().standing(),
+            hers: self.game.hers(),
+            moves: self.game.moves().iter().map(|square| square + 1).collect(),
+            played: self.played,
+            frames,
+            rate,
+        })
+    }
+}
+
+/// Gives a player the commands of a script, which was tried before.
+fn command(player: &mut MotionPlayer, script: &[ScriptLine]) -> Result<(), JobError> {
+    for line in script {
+        let failed = |error| JobError::setting(format!("reactions, line {}", line.line), error);
+        player.command(line.command.clone()).map_err(failed)?;
+    }
+    Ok(())
+}
