@@ -1,5 +1,6 @@
 //! What can be typed for `motion`.
 
+use crate::game_arguments::MotionGameArguments;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use understudy_jobs::motion::LabelSpec;
@@ -28,6 +29,14 @@ Method, defaults, scripts: docs/methods/motion.md")]
 
 A script: transition happy; move smile_1 in 1.5s; idle 4s around smile_1, grin@0.5s; play roar[0.2..1.5]")]
     Play(MotionPlayArguments),
+    /// Plays tic-tac-toe with you; the character ponders, threatens, roars or laughs, never twice the same.
+    #[command(after_help = "Examples:
+  understudy motion game mira.motion
+  understudy motion game mira.motion --moves 5,1,8 --forget 0.6 --seed 3 -o game.csv
+  understudy motion game mira.motion --sheet reactions.png
+
+Rules, situations, reactions of your own: docs/methods/motion.md")]
+    Game(MotionGameArguments),
 }
 
 /// Of `motion learn`.

@@ -1,5 +1,6 @@
 //! The command `motion`: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::game_commands::run_game;
 use crate::motion_arguments::{MotionCommand, MotionLearnArguments, MotionPlayArguments};
 use crate::output::{self, bytes, count, table, thousands};
 use crate::progress::watched;
@@ -11,6 +12,7 @@ pub fn run_motion(json: bool, command: MotionCommand) -> Result<()> {
     match command {
         MotionCommand::Learn(arguments) => run_learn(json, arguments),
         MotionCommand::Play(arguments) => run_play(json, arguments),
+        MotionCommand::Game(arguments) => run_game(json, arguments),
         MotionCommand::Info { file } => {
             let report = watched(|progress| info(&file, progress))?;
             output::print(json, &report, |report| {
