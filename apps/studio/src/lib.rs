@@ -17,6 +17,7 @@ mod error;
 mod guard;
 mod invert;
 mod library;
+mod motion;
 mod orders;
 mod packet;
 mod page;

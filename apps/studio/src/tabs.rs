@@ -3,6 +3,7 @@
 
 use crate::error::Refusal;
 use crate::invert::{self, InvertTab};
+use crate::motion::{self, MotionTab};
 use crate::server::Server;
 use serde_json::Value;
 
@@ -31,8 +32,10 @@ pub(crate) struct TabKind {
 }
 
 /// All of them.
-pub(crate) const TABS: &[TabKind] =
-    &[TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() }];
+pub(crate) const TABS: &[TabKind] = &[
+    TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() },
+    TabKind { id: "motion", binary: Some(motion::FRAME), make: || Box::<MotionTab>::default() },
+];
 
 /// A command as the type that a tab has for its own.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(command: Value) -> Result<T, Refusal> {

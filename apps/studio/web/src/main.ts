@@ -8,8 +8,9 @@ import { Server } from "./lib/server";
 import { poseTab } from "./pose";
 import { learnTab } from "./learn";
 import { invertTab } from "./invert";
+import { motionTab } from "./motion";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, motionTab];
 
 const server = new Server();
 const context = new Context(server);

@@ -15,7 +15,7 @@ const STAYS: (usize, usize) = (9, 22);
 const DEGREES: f32 = 30.0;
 
 /// Eyes that look at something.
-pub(super) struct Gaze {
+pub struct Gaze {
     /// Left, right, up, down; each with its controls. Empty where the rig has none.
     controls: [Vec<usize>; 4],
     /// What turns the head: yaw and pitch, degrees. The eyes stay on their target while it turns.
@@ -27,6 +27,7 @@ pub(super) struct Gaze {
 }
 
 impl Gaze {
+    /// Finds the eyes' controls by their names.
     pub fn new(specs: &ControlSpecs, seed: u64) -> Self {
         let find = |names: &[&str]| names.iter().filter_map(|name| specs.find(name)).collect::<Vec<_>>();
         Self {

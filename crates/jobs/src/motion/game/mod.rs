@@ -1,12 +1,15 @@
 //! Tic-tac-toe against a character that reacts: `motion game`, and the studio's board. `rules` is the game, `reactions` what
-//! she does in which situation, `session` joins them move by move; here they meet files, frames and pictures.
+//! she does in which situation, `session` joins them move by move, `live` acts them out; here they meet files, frames and pictures.
 
 mod gaze;
+mod live;
 mod reactions;
 mod rules;
 mod session;
 mod sheet;
 
+pub use gaze::Gaze;
+pub use live::LiveGame;
 pub use reactions::{Mood, Reactions};
 pub use rules::{Board, Mark, Standing};
 pub use session::{Beat, Game, GameConfig};
@@ -15,7 +18,6 @@ pub use sheet::{ReactionSheetConfig, ReactionSheetReport, reaction_sheet};
 use super::open;
 use crate::outputs::check_file;
 use crate::{JobError, Watch};
-use gaze::Gaze;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,9 +107,8 @@ pub fn read_reactions(file: Option<&Path>, motion: &Arc<Motion>, seed: u64) -> R
 
 /// A game with its take.
 pub struct GameRun {
-    game: Game,
+    live: LiveGame,
     player: MotionPlayer,
-    gaze: Gaze,
     frames: Vec<Vec<f32>>,
     played: Vec<Played>,
 }
@@ -122,25 +123,19 @@ impl GameRun {
         }
         let motion = Arc::new(open(&config.motion)?);
         let reactions = read_reactions(config.reactions.as_deref(), &motion, config.game.seed)?;
-        let (game, beats) = Game::new(&config.game, reactions)
+        let live = LiveGame::begin(&motion, &config.game, reactions)
             .map_err(|problem| JobError::setting("forgetful", problem))?;
         let play = PlayConfig { seed: config.game.seed, ..PlayConfig::default() };
-        let gaze = Gaze::new(motion.controls(), config.game.seed);
         let player =
             MotionPlayer::new(motion, None, play).map_err(|error| JobError::setting("label", error))?;
-        let mut run = Self { game, player, gaze, frames: Vec::new(), played: Vec::new() };
-        run.perform(beats)?;
+        let mut run = Self { live, player, frames: Vec::new(), played: Vec::new() };
+        run.perform()?;
         Ok(run)
     }
 
     /// The board as it stands.
     pub fn board(&self) -> &Board {
-        self.game.board()
-    }
-
-    /// Her mark.
-    pub fn hers(&self) -> Mark {
-        self.game.hers()
+        self.live.shown()
     }
 
     /// What she did so far.
@@ -150,26 +145,28 @@ impl GameRun {
 
     /// The other takes a square; says why not.
     pub fn take(&mut self, square: usize) -> Result<(), JobError> {
-        let beats = self.game.take(square).map_err(|problem| {
-            JobError::setting(format!("move {}", self.game.moves().len() + 1), problem)
-        })?;
-        self.perform(beats)
+        let number = self.live.moves().len() + 1;
+        self.live
+            .take(&mut self.player, square)
+            .map_err(|problem| JobError::setting(format!("move {number}"), problem))?;
+        self.perform()
     }
 
-    /// Plays what she does, frame by frame.
-    fn perform(&mut self, beats: Vec<Beat>) -> Result<(), JobError> {
-        for beat in beats {
-            self.played.push(Played { frame: self.frames.len(), mood: beat.mood });
-            command(&mut self.player, &beat.script)?;
-            while self.player.is_busy() {
-                if self.frames.len() >= MOST {
-                    return Err(JobError::setting("reactions", format!("make more than {MOST} frames")));
-                }
-                self.player.step();
-                let mut frame = self.player.controls().to_vec();
-                self.gaze.look(beat.mood, &mut frame);
-                self.frames.push(frame);
+    /// Acts out what waits, frame by frame.
+    fn perform(&mut self) -> Result<(), JobError> {
+        let mut mood = None;
+        while self.live.is_busy(&self.player) {
+            if self.frames.len() >= MOST {
+                return Err(JobError::setting("reactions", format!("make more than {MOST} frames")));
             }
+            let mut frame = Vec::new();
+            let failed = |error| JobError::setting("reactions", error);
+            self.live.step(&mut self.player, &mut frame).map_err(failed)?;
+            if self.live.mood() != mood {
+                mood = self.live.mood();
+                self.played.extend(mood.map(|mood| Played { frame: self.frames.len(), mood }));
+            }
+            self.frames.push(frame);
         }
         Ok(())
     }
@@ -184,9 +181,9 @@ impl GameRun {
         Ok(PlayGameReport {
             output: output.map(Path::to_owned),
             rig,
-            standing: self.game.board().standing(),
-            hers: self.game.hers(),
-            moves: self.game.moves().iter().map(|square| square + 1).collect(),
+            standing: self.live.standing(),
+            hers: self.live.hers(),
+            moves: self.live.moves().iter().map(|square| square + 1).collect(),
             played: self.played,
             frames,
             rate,

@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn who_never_forgets_never_loses() {
-        for seed in 0..6 {
+        for seed in 0..2 {
             for her in [Mark::Cross, Mark::Nought] {
                 let mut ends = [0; 3];
                 all_games(Board::default(), Mark::Cross, her, &mut Opponent::new(0.0, seed), &mut ends);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn who_forgets_can_be_beaten_and_forgets_as_often_as_is_said() {
         let mut lost = 0;
-        for seed in 0..200 {
+        for seed in 0..100 {
             let mut opponent = Opponent::new(0.5, seed);
             let mut other = Opponent::new(0.0, seed + 1000);
             let (mut board, mut mark) = (Board::default(), Mark::Cross);
@@ -227,7 +227,7 @@ mod tests {
             assert_ne!(board.standing(), Standing::Won(Mark::Nought), "the other never forgets");
             lost += usize::from(board.standing() == Standing::Won(Mark::Cross));
         }
-        assert!((60..190).contains(&lost), "{lost} of 200");
+        assert!((30..95).contains(&lost), "{lost} of 100");
 
         // X threatens the third of the top row: of six free squares one blocks it.
         let mut board = Board::default();
@@ -236,11 +236,11 @@ mod tests {
         }
         let misses = |forgetful: f64| {
             let mut opponent = Opponent::new(forgetful, 9);
-            (0..2000).filter(|_| opponent.choose(&board, Mark::Nought).missed_block).count() as f64 / 2000.0
+            (0..800).filter(|_| opponent.choose(&board, Mark::Nought).missed_block).count() as f64 / 800.0
         };
         assert_eq!(misses(0.0), 0.0);
         let (half, want) = (misses(0.5), 0.5 * 5.0 / 6.0);
-        assert!((half - want).abs() < 0.05, "{half}, {want}");
+        assert!((half - want).abs() < 0.07, "{half}, {want}");
     }
 
     #[test]
