@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use understudy_core::Controls;
 use understudy_jobs::motion::game::{GameConfig, LiveGame, Mark, Mood, Standing, read_reactions};
-use understudy_jobs::motion::open;
+use understudy_jobs::motion::open_motion as open;
 use understudy_rigs::RigPose;
 use understudy_runtime::motion::{
     Command as Act, LatentPoint, Motion, MotionPlayer, PlayConfig, ScriptError, Workspace,

@@ -2,6 +2,7 @@
 //! walk them. The mathematics is `understudy_motion`; here it meets rigs and files.
 
 mod corpus;
+pub mod game;
 mod learn;
 mod play;
 
@@ -30,6 +31,12 @@ pub fn open(path: &Path) -> Result<MotionFile, JobError> {
         Some(problem) => Err(JobError::unusable(path, problem)),
         None => Ok(file),
     }
+}
+
+/// TEMPORARY until the engine's own: reads what the run time plays.
+pub fn open_motion(path: &Path) -> Result<understudy_runtime::motion::Motion, JobError> {
+    let bytes = std::fs::read(path).map_err(|error| JobError::unusable(path, error))?;
+    understudy_runtime::motion::Motion::parse(&bytes).map_err(|error| JobError::unusable(path, error))
 }
 
 /// A label of a file.

@@ -50,6 +50,25 @@ pub struct PlayMotionReport {
     pub frames_per_second: f64,
 }
 
+/// TEMPORARY.
+pub(super) fn check_take(output: &std::path::Path) -> Result<(), JobError> {
+    if !output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        return Err(JobError::unusable(output, "frames are written as .csv"));
+    }
+    Ok(())
+}
+
+/// TEMPORARY.
+pub(super) fn write_take(
+    output: &std::path::Path,
+    motion: &understudy_runtime::motion::Motion,
+    frames: Vec<Vec<f32>>,
+    _watch: &dyn Watch,
+) -> Result<(), JobError> {
+    let names = motion.controls().iter().map(|spec| spec.name.clone()).collect();
+    Ok(write_weights(output, &WeightTable { names, frames, rate: Some(motion.rate()) })?)
+}
+
 /// Plays a script and writes the controls frame by frame.
 pub fn play(config: &PlayMotionConfig, watch: &dyn Watch) -> Result<PlayMotionReport, JobError> {
     if !config.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {

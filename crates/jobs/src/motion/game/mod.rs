@@ -15,7 +15,7 @@ pub use rules::{Board, Mark, Standing};
 pub use session::{Beat, Game, GameConfig};
 pub use sheet::{ReactionSheetConfig, ReactionSheetReport, reaction_sheet};
 
-use super::open;
+use super::open_motion as open;
 use crate::outputs::check_file;
 use crate::{JobError, Watch};
 use serde::{Deserialize, Serialize};
