@@ -33,7 +33,6 @@ pub(super) const BROW_RIGHT_UP: Pose = &[
 ];
 pub(super) const WORRIED: Pose = &[("browInnerUp_*", 0.85), ("browOuterDown_*", 0.35), ("browFurrow_*", 0.2)];
 pub(super) const WIDE: Pose = &[("eyeWide_*", 1.0), ("lidUpperUp_*", 0.4)];
-pub(super) const HEAVY: Pose = &[("lidUpperDown_*", 1.0), ("lidLowerUp_*", 0.1), ("browOuterDown_*", 0.25)];
 pub(super) const SQUINT: Pose = &[("eyeSquint_*", 0.85), ("cheekSquint_*", 0.3), ("lidUpperDown_*", 0.3)];
 
 // Smiles.
