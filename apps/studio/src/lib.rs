@@ -15,6 +15,7 @@
 mod api;
 mod error;
 mod guard;
+mod handles;
 mod invert;
 mod library;
 mod motion;

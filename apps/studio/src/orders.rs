@@ -13,9 +13,12 @@ use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::auto::{AutoConfig, learn_auto, method_for};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
+use understudy_jobs::twin::ik::{LearnIkConfig, learn_ik};
 use understudy_jobs::twin::learn::{LearnConfig, learn};
-use understudy_jobs::{JobError, Watch, rigs};
+use understudy_jobs::{Event, JobError, Watch, rigs};
 
+/// A step of the networks that follow points, about, on a machine of two cores.
+const STEP_SECONDS: f64 = 0.025;
 /// Poses of a test set, where a rig has no clip for it.
 const TEST_POSES: u64 = 100;
 
@@ -24,7 +27,19 @@ const TEST_POSES: u64 = 100;
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Order {
     /// Sample a rig, or take a dataset; learn a twin; weigh it on poses that it has not seen.
-    Learn { rig: String, data: Option<String>, method: String, poses: u64, minutes: f64 },
+    Learn {
+        rig: String,
+        data: Option<String>,
+        method: String,
+        poses: u64,
+        minutes: f64,
+        /// Whether it shall follow points that are dragged, too.
+        #[serde(default)]
+        follow: bool,
+    },
+    /// Teach a twin to follow points that are dragged, with the poses that it was learned from where they are still there;
+    /// without a twin a small one is learned first.
+    Follow { rig: String, twin: Option<String>, poses: u64, minutes: f64 },
     /// Record a dataset.
     Sample { rig: String, poses: u64 },
     /// Weigh a twin on a clip.
@@ -60,34 +75,79 @@ fn poses_fit(poses: u64) -> Result<u64, Refusal> {
     }
 }
 
+fn minutes_fit(minutes: f64) -> Result<f64, Refusal> {
+    match minutes.is_finite() && minutes > 0.0 && minutes <= 10_000.0 {
+        true => Ok(minutes),
+        false => Err(Refusal::bad(format!("{minutes} minutes; more than 0 is wanted"))),
+    }
+}
+
+fn kind_of(name: &str) -> Result<Learning, Refusal> {
+    let known = Learning::all().into_iter().find(|learning| learning.name() == name);
+    known.ok_or_else(|| Refusal::bad(format!("there is no kind of twin '{name}'")))
+}
+
+fn merge(told: &mut Value, more: Value) {
+    if let (Value::Object(told), Value::Object(more)) = (told, more) {
+        told.extend(more);
+    }
+}
+
 impl Order {
     /// Resolves every name, so that nothing outside the project is touched.
     pub fn plan(self, project: &Project) -> Result<Plan, Refusal> {
         Ok(match self {
-            Order::Learn { rig, data, method, poses, minutes } => {
+            Order::Learn { rig, data, method, poses, minutes, follow } => {
                 let learning = match method.as_str() {
                     "auto" => None,
-                    name => Some(
-                        Learning::all()
-                            .into_iter()
-                            .find(|learning| learning.name() == name)
-                            .ok_or_else(|| Refusal::bad(format!("there is no kind of twin '{name}'")))?,
-                    ),
+                    name => Some(kind_of(name)?),
                 };
-                if !(minutes.is_finite() && minutes > 0.0 && minutes <= 10_000.0) {
-                    return Err(Refusal::bad(format!("{minutes} minutes; more than 0 is wanted")));
-                }
                 let order = Lesson {
                     data: data.map(|name| project.resolve(&name)).transpose()?,
                     twin: project.fresh(&format!("{}-{method}", short(&rig)), "twin")?,
                     rig: project.rig(&rig)?,
                     poses: poses_fit(poses)?,
-                    minutes,
+                    minutes: minutes_fit(minutes)?,
                 };
                 let title = format!("{method} twin of {}", short(&rig));
-                plan("learn", title, move |project, watch| match &learning {
-                    None => order.auto(project, watch),
-                    Some(learning) => order.kind(learning, project, watch),
+                plan("learn", title, move |project, watch| {
+                    let mut told = match &learning {
+                        None => order.auto(project, watch),
+                        Some(learning) => order.kind(learning, project, watch),
+                    }?;
+                    if follow {
+                        match order.follow(&order.twin, watch) {
+                            Ok(figures) => merge(&mut told, figures),
+                            Err(JobError::Stopped) => return Err(JobError::Stopped),
+                            // The twin itself is there and as good as ever.
+                            Err(error) => {
+                                let message = format!("it follows no points: {error}");
+                                watch.event(Event::Warning { message: &message });
+                            }
+                        }
+                    }
+                    Ok(told)
+                })
+            }
+            Order::Follow { rig, twin, poses, minutes } => {
+                let known = twin.map(|name| project.resolve(&name)).transpose()?;
+                let beside = known.as_ref().map(|twin| twin.with_extension("data"));
+                let order = Lesson {
+                    data: beside.filter(|data| data.is_dir()),
+                    twin: project.fresh(&format!("{}-follows", short(&rig)), "twin")?,
+                    rig: project.rig(&rig)?,
+                    poses: poses_fit(poses)?,
+                    minutes: minutes_fit(minutes)?,
+                };
+                let learning = kind_of("skin")?;
+                plan("follow", format!("points of {}", short(&rig)), move |project, watch| {
+                    let mut told = match &known {
+                        Some(_) => json!({ "rig": project.name_of(Path::new(&order.rig)) }),
+                        None => order.kind(&learning, project, watch)?,
+                    };
+                    merge(&mut told, order.follow(known.as_ref().unwrap_or(&order.twin), watch)?);
+                    told["twin"] = json!(project.name_of(&order.twin));
+                    Ok(told)
                 })
             }
             Order::Sample { rig, poses } => {
@@ -182,6 +242,26 @@ impl Lesson {
             "rig": project.name_of(Path::new(&self.rig)),
             "page": report.page.map(|page| project.name_of(&page)), "why": report.why,
             "held_back_mm": report.learned.held_back.mean_mm, "ms": report.ms, "bytes": report.learned.bytes,
+        }))
+    }
+
+    /// Teaches a twin to follow points; writes it to the lesson's own place.
+    fn follow(&self, twin: &Path, watch: &dyn Watch) -> Result<Value, JobError> {
+        let beside = self.twin.with_extension("data");
+        let data = match &self.data {
+            Some(data) => data.clone(),
+            // The poses that the twin was learned from a moment ago.
+            None if beside.is_dir() => beside,
+            None => record(&self.rig, self.poses, 1, &beside, None, watch)?,
+        };
+        let mut config = LearnIkConfig::new(twin, data, &self.twin);
+        // A step is some hundredths of a second.
+        let steps = (self.minutes * 60.0 / STEP_SECONDS) as usize;
+        config.settings.steps = steps.clamp(20, config.settings.steps);
+        let report = learn_ik(&config, watch)?;
+        Ok(json!({
+            "kind": report.kind, "points": report.points,
+            "network_mm": report.figures.network_mm, "hybrid_mm": report.figures.hybrid_mm,
         }))
     }
 

@@ -309,6 +309,7 @@ mod tests {
             method: method.into(),
             poses,
             minutes,
+            follow: false,
         };
         for order in [
             learn("../x.glb", "auto", 10, 1.0),

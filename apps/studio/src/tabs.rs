@@ -2,6 +2,7 @@
 //! [`TABS`]; commands of its socket begin with its name.
 
 use crate::error::Refusal;
+use crate::handles::HandlesTab;
 use crate::invert::{self, InvertTab};
 use crate::motion::{self, MotionTab};
 use crate::server::Server;
@@ -33,6 +34,7 @@ pub(crate) struct TabKind {
 
 /// All of them.
 pub(crate) const TABS: &[TabKind] = &[
+    TabKind { id: "pose", binary: None, make: || Box::<HandlesTab>::default() },
     TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() },
     TabKind { id: "motion", binary: Some(motion::FRAME), make: || Box::<MotionTab>::default() },
 ];

@@ -1,9 +1,11 @@
 //! `pose`: a body by its hands, feet and torso, a face by points that are dragged; controls come out. What can be moved is
-//! found in `subject.rs`, files are written in `output.rs`. Start at [`pose`]; the mathematics is in `runtime::ik`.
+//! found in `subject.rs`, files are written in `output.rs`, limbs are solved in `session.rs`. Start at [`pose`]; the mathematics is in `runtime::ik`.
 
 mod output;
+mod session;
 mod subject;
 
+pub use session::{HandleName, HandleSession};
 pub(crate) use subject::Subject;
 
 use crate::outputs::check_file;
@@ -13,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, JointPose, Vec3};
+use understudy_core::{ControlSpec, ControlSpecs, Controls, Vec3};
 use understudy_io::Scene;
-use understudy_rigs::RigPose;
 use understudy_runtime::ik::{
-    Anchor, Correction, Goal, LimbError, Outcome, Place, PointDrag, PointSolver, Poser, Reach, Wanted,
+    Anchor, Correction, Goal, LimbError, Outcome, Place, PointDrag, PointSolver, Reach, Wanted,
 };
 
 /// What to pose, and how.
@@ -245,36 +246,21 @@ fn limbs(
     anchors: &mut BTreeMap<String, Anchor>,
     controls: &mut Vec<f32>,
 ) -> Result<Vec<Outcome>, JobError> {
-    let (skeleton, handles) = subject.limbs().ok_or_else(|| subject.nothing_to_move())?;
+    let (_, handles) = subject.limbs().ok_or_else(|| subject.nothing_to_move())?;
     let rig = subject.rig().expect("limbs belong to a rig");
-    let (mut pose, mut joints) = (RigPose::default(), JointPose::default());
-    let mut forward = |controls: &[f32], world: &mut Vec<Affine3A>| -> Result<(), JobError> {
-        match rig.mechanism() {
-            // Bones alone cost next to nothing.
-            Some(mechanism) => mechanism.evaluate(controls, &mut joints, &mut pose.global),
-            None => {
-                rig.evaluate(&Controls(controls.to_vec()), &mut pose).map_err(JobError::rig(rig.name()))?;
-            }
-        }
-        world.clone_from(&pose.global.0);
-        Ok(())
-    };
-    let mut world = Vec::new();
-    forward(controls, &mut world)?;
     let mut goals = Vec::new();
     for name in &config.lock {
-        let bone = handles.bone(name).expect("checked before");
-        // A foot stands on the ground: the height at which it rests.
-        let ground = name.starts_with("foot").then(|| skeleton.rest_global()[bone].translation.y);
-        let anchor = *anchors.entry(name.clone()).or_insert_with(|| Anchor::of(world[bone], ground));
+        let anchor = match anchors.get(name) {
+            Some(anchor) => *anchor,
+            None => session::anchor(rig, handles, controls, name)?,
+        };
+        anchors.insert(name.clone(), anchor);
         goals.push(Goal { handle: name.clone(), place: Place::Locked(anchor), pole: order.pole(name) });
     }
     for (name, place) in &order.limbs {
         goals.push(Goal { handle: name.clone(), place: Place::At(*place), pole: order.pole(name) });
     }
-    let mut poser = Poser::new(specs, skeleton, handles);
-    poser.soft = config.soft;
-    poser.solve(&goals, controls, &mut forward)
+    session::solve(rig, handles, specs, config.soft, &goals, controls)
 }
 
 /// Points of one frame: those that are not asked for stay where they are as far as they can.

@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
 import { acceptDrops, complain, download, fileButton, fill, h, toast } from "../lib/dom";
-import { frameMessage, type FrameAnswer } from "../lib/packet";
+import { FRAME, frameMessage, readFrame, type FrameAnswer } from "../lib/packet";
 import { readRig, type RigScene } from "../lib/rig";
 import { chart } from "../learn/chart";
 import { Actor } from "../stage/actor";
