@@ -38,33 +38,35 @@ pub fn run_game(json: bool, arguments: MotionGameArguments) -> Result<()> {
     };
     let mut run = watched(|_| GameRun::open(&config))?;
     let mut told = 0;
-    let mut tell = |run: &GameRun| -> Result<()> {
+    let mut tell = |run: &GameRun| -> String {
         let moods: Vec<&str> = run.played()[told..].iter().map(|played| played.mood.name()).collect();
         told = run.played().len();
-        if json {
-            return Ok(());
-        }
-        output::write(&format!("\n{}\n\nShe {}.\n", run.board(), moods.join(", then ")))
+        format!("{}\n\nShe {}.\n\n", run.board(), moods.join(", then "))
     };
-    tell(&run)?;
+    // Moves that were given are told together with the end: nothing is printed of a game that one of them breaks off.
+    let mut text = tell(&run);
     if arguments.moves.is_empty() {
-        play_by_hand(&mut run, json, &mut tell)?;
+        play_by_hand(&mut run, json, text, &mut tell)?;
+        text = String::new();
     } else {
         for square in arguments.moves {
             take(&mut run, square)?;
-            tell(&run)?;
+            text.push_str(&tell(&run));
         }
     }
     let report = watched(|progress| run.finish(config.output.as_deref(), progress))?;
-    output::print(json, &report, describe)
+    output::print(json, &report, |report| format!("{text}{}", describe(report)))
 }
 
 /// Squares line by line, until the game or the input ends. A line that is no move is told and another one is read.
 fn play_by_hand(
     run: &mut GameRun,
     json: bool,
-    tell: &mut impl FnMut(&GameRun) -> Result<()>,
+    first: String,
+    tell: &mut impl FnMut(&GameRun) -> String,
 ) -> Result<()> {
+    let say = |text: String| if json { Ok(()) } else { output::write(&text) };
+    say(first)?;
     let input = std::io::stdin();
     let terminal = input.is_terminal();
     let mut lines = input.lock().lines();
@@ -83,7 +85,7 @@ fn play_by_hand(
             Err(_) => Err(JobError::setting("your move", format!("'{text}' is no square from 1 to 9"))),
         };
         match tried {
-            Ok(()) => tell(run)?,
+            Ok(()) => say(tell(run))?,
             // Who types may try again; who pipes a file in wants to know that it is wrong.
             Err(error) if terminal => eprintln!("{error}"),
             Err(error) => return Err(error.into()),
@@ -117,6 +119,10 @@ fn describe(report: &PlayGameReport) -> String {
             report.frames as f32 / report.rate
         ),
     };
-    let moves = if moves.is_empty() { String::new() } else { format!(" Squares, {first} first: {}.", moves.join(" ")) };
+    let moves = if moves.is_empty() {
+        String::new()
+    } else {
+        format!(" Squares, {first} first: {}.", moves.join(" "))
+    };
     format!("{end}{moves}{take}")
 }

@@ -155,7 +155,16 @@ impl Open {
         let player = MotionPlayer::new(Arc::clone(&motion), None, config)
             .map_err(|error| Refusal::bad(error.to_string()))?;
         let controls = specs.defaults();
-        Ok(Self { loaded, motion, player, game: None, columns, frame: Vec::new(), controls, pose: RigPose::default() })
+        Ok(Self {
+            loaded,
+            motion,
+            player,
+            game: None,
+            columns,
+            frame: Vec::new(),
+            controls,
+            pose: RigPose::default(),
+        })
     }
 
     /// About the file, for the page.
@@ -199,7 +208,9 @@ impl Open {
     fn answer(&mut self, number: u32, steps: u32) -> Result<Vec<u8>, String> {
         for _ in 0..steps {
             match &mut self.game {
-                Some(game) => game.step(&mut self.player, &mut self.frame).map_err(|error| error.to_string())?,
+                Some(game) => {
+                    game.step(&mut self.player, &mut self.frame).map_err(|error| error.to_string())?
+                }
                 None => {
                     self.player.step();
                     self.frame.clear();
@@ -226,7 +237,15 @@ impl Open {
         let mut packet = Packet::default();
         let (corner_count, count) = (corners.len() as u32, vertices.len() as u32);
         packet.numbers(&[
-            FRAME, number, label, doing, mood, board, flags | u32::from(busy), corner_count, count,
+            FRAME,
+            number,
+            label,
+            doing,
+            mood,
+            board,
+            flags | u32::from(busy),
+            corner_count,
+            count,
         ]);
         let single = |point: LatentPoint| seen(point).map(|v| v as f32);
         packet.floats(single(situation.position));
@@ -242,8 +261,12 @@ impl Open {
         let Some(game) = &self.game else { return (0, 0, 0) };
         let mood = game.mood().and_then(|mood| Mood::ALL.iter().position(|other| *other == mood));
         let cell = |mark: Option<Mark>| mark.map_or(0, |mark| if mark == game.hers() { 1 } else { 2 });
-        let board =
-            game.shown().0.iter().enumerate().fold(0, |sum, (square, mark)| sum | cell(*mark) << (2 * square));
+        let board = game
+            .shown()
+            .0
+            .iter()
+            .enumerate()
+            .fold(0, |sum, (square, mark)| sum | cell(*mark) << (2 * square));
         let end = match game.standing() {
             Standing::Open => 0,
             Standing::Won(mark) if mark == game.hers() => 8,

@@ -326,8 +326,12 @@ fn weigh(
     twin: &Path,
     watch: &dyn Watch,
 ) -> Result<understudy_jobs::twin::eval::EvalReport, JobError> {
-    let kept =
-        rigs::open(rig, watch)?.rig.clips().iter().find(|clip| clip.is_for_test()).map(|clip| clip.name.clone());
+    let kept = rigs::open(rig, watch)?
+        .rig
+        .clips()
+        .iter()
+        .find(|clip| clip.is_for_test())
+        .map(|clip| clip.name.clone());
     let test = match kept {
         Some(_) => Vec::new(),
         None => {

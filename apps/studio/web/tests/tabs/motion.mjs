@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { understudy } from "../harness.mjs";
 import { difference } from "../pixels.mjs";
 
-export async function check({ page, step, project, program, picture, serious, overlaps, shots }) {
+export async function check({ page, step, folder, program, picture, serious, overlaps, shots }) {
   const panel = page.locator("#panel-motion");
   const stage = panel.locator(".stage").first();
   const drawn = () => stage.evaluate((element) => Number(element.dataset.drawn ?? 0));
@@ -16,10 +16,12 @@ export async function check({ page, step, project, program, picture, serious, ov
   };
 
   await step("motion that was learned at the command line is played", async () => {
+    const file = join(folder, "mira.motion");
     // Few frames and iterations: what is tested here is the page, not how well was learned.
-    await understudy(program, ["motion", "learn", "mira", "-o", join(project, "mira.motion"), "--rate", "12", "--iterations", "10"]);
-    await page.reload();
+    await understudy(program, ["motion", "learn", "mira", "-o", file, "--rate", "12", "--iterations", "10"]);
     await page.getByRole("tab", { name: "Motion" }).click();
+    const [chooser] = await Promise.all([page.waitForEvent("filechooser"), panel.getByRole("button", { name: "Open…" }).click()]);
+    await chooser.setFiles(file);
     await frames(6);
     const first = await picture("motion .stage:not(.latent)");
     assert.ok(first.spread > 15, `the stage is blank: ${first.spread}`);

@@ -59,7 +59,8 @@ impl Gaze {
             };
         }
         self.left -= 1;
-        let turned = |controls: &[usize]| controls.iter().map(|control| frame[*control]).sum::<f32>() / DEGREES;
+        let turned =
+            |controls: &[usize]| controls.iter().map(|control| frame[*control]).sum::<f32>() / DEGREES;
         // Yaw to her left turns the eyes to her right, pitch down turns them up.
         let wanted = [
             (self.target[0] - turned(&self.head[0])).clamp(-1.0, 1.0),
@@ -83,8 +84,10 @@ mod tests {
 
     #[test]
     fn eyes_stay_on_the_other_while_the_head_turns() {
-        let names = ["eyeLookOut_L", "eyeLookIn_R", "eyeLookIn_L", "eyeLookOut_R", "eyeLookUp_L", "eyeLookDown_L"];
-        let mut specs: Vec<ControlSpec> = names.iter().map(|name| ControlSpec::number(*name, 0.0, 1.0, 0.0)).collect();
+        let names =
+            ["eyeLookOut_L", "eyeLookIn_R", "eyeLookIn_L", "eyeLookOut_R", "eyeLookUp_L", "eyeLookDown_L"];
+        let mut specs: Vec<ControlSpec> =
+            names.iter().map(|name| ControlSpec::number(*name, 0.0, 1.0, 0.0)).collect();
         specs.push(ControlSpec::number("headYaw", -40.0, 40.0, 0.0));
         let specs = ControlSpecs::new(specs).expect("sound");
         let mut gaze = Gaze::new(&specs, 4);

@@ -7,6 +7,8 @@ mod reactions;
 mod rules;
 mod session;
 mod sheet;
+#[cfg(test)]
+mod tests;
 
 pub use gaze::Gaze;
 pub use live::LiveGame;

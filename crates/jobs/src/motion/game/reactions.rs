@@ -115,7 +115,11 @@ impl Reactions {
     /// All scripts with their situations.
     pub fn all(&self) -> impl Iterator<Item = (Mood, &[ScriptLine])> {
         let of = |(mood, scripts)| std::iter::repeat(mood).zip(scripts);
-        Mood::ALL.into_iter().zip(&self.scripts).flat_map(of).map(|(mood, script): (Mood, &Vec<ScriptLine>)| (mood, script.as_slice()))
+        Mood::ALL
+            .into_iter()
+            .zip(&self.scripts)
+            .flat_map(of)
+            .map(|(mood, script): (Mood, &Vec<ScriptLine>)| (mood, script.as_slice()))
     }
 
     /// A script for a situation.

@@ -171,9 +171,8 @@ impl Opponent {
         let mut then = *board;
         then.0[square] = Some(mark);
         let dangers = board.threats(mark.other());
-        let missed_block = then.standing() == Standing::Open
-            && dangers.len() == 1
-            && !then.threats(mark.other()).is_empty();
+        let missed_block =
+            then.standing() == Standing::Open && dangers.len() == 1 && !then.threats(mark.other()).is_empty();
         Choice { square, missed_block }
     }
 }
@@ -188,8 +187,11 @@ mod tests {
             Standing::Won(mark) => ends[usize::from(mark != her)] += 1,
             Standing::Drawn => ends[2] += 1,
             Standing::Open => {
-                let squares: Vec<usize> =
-                    if mover == her { vec![opponent.choose(&board, her).square] } else { board.free().collect() };
+                let squares: Vec<usize> = if mover == her {
+                    vec![opponent.choose(&board, her).square]
+                } else {
+                    board.free().collect()
+                };
                 for square in squares {
                     let mut then = board;
                     then.play(square, mover).expect("a free square");

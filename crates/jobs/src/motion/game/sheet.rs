@@ -60,9 +60,15 @@ pub struct ReactionSheetReport {
 type Row = (Mood, Vec<(f32, Vec<f32>)>);
 
 /// Plays every reaction from a neutral start and draws moments of it.
-pub fn reaction_sheet(config: &ReactionSheetConfig, watch: &dyn Watch) -> Result<ReactionSheetReport, JobError> {
+pub fn reaction_sheet(
+    config: &ReactionSheetConfig,
+    watch: &dyn Watch,
+) -> Result<ReactionSheetReport, JobError> {
     if !(1..=40).contains(&config.frames) || !(16..=1024).contains(&config.size) {
-        return Err(JobError::setting("frames", "1 to 40 pictures per script of 16 to 1024 pixels are wanted"));
+        return Err(JobError::setting(
+            "frames",
+            "1 to 40 pictures per script of 16 to 1024 pixels are wanted",
+        ));
     }
     if !config.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
         return Err(JobError::unusable(&config.output, "pictures are written as .png"));
@@ -71,7 +77,8 @@ pub fn reaction_sheet(config: &ReactionSheetConfig, watch: &dyn Watch) -> Result
     let motion = Arc::new(open(&config.motion)?);
     let reactions = read_reactions(config.reactions.as_deref(), &motion, config.seed)?;
     let rig = rigs::open(config.rig.as_deref().unwrap_or(motion.rig()), watch)?.rig;
-    let columns: Vec<Option<usize>> = motion.controls().iter().map(|spec| rig.specs().find(&spec.name)).collect();
+    let columns: Vec<Option<usize>> =
+        motion.controls().iter().map(|spec| rig.specs().find(&spec.name)).collect();
     let start = motion.models().iter().map(|model| model.label()).find(|label| *label == "neutral");
 
     let mut rows: Vec<Row> = Vec::new();
