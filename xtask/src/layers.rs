@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-io", &["understudy-core"]),
     ("understudy-report", &["understudy-core"]),
     ("understudy-solve", &["understudy-core"]),
-    ("understudy-motion", &["understudy-core"]),
+    ("understudy-motion", &["understudy-core", "understudy-runtime"]),
     ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
     (
         "understudy-capture",

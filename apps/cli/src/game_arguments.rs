@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct MotionGameArguments {
     /// The file of motion.
     pub motion: PathBuf,
-    /// The take of the whole game, as `motion play` writes one.
+    /// The take of the whole game: .csv, .glb, .gif or .mp4.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Your moves, squares from 1 to 9 from the top left; without it they are read line by line.
@@ -26,7 +26,16 @@ pub struct MotionGameArguments {
     /// What she does in which situation, a script per line: 'wins: transition happy; play happy_2' [default: Mira's].
     #[arg(long, value_name = "FILE")]
     pub reactions: Option<PathBuf>,
+    /// The rig of a film or sheet, where it is not at the place where it was learned.
+    #[arg(long, value_name = "RIG")]
+    pub rig: Option<String>,
+    /// From where a film looks at her [default: front].
+    #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
+    pub view: Option<String>,
+    /// Side of a film's picture, pixels [default: 384].
+    #[arg(long, value_name = "N")]
+    pub size: Option<usize>,
     /// Instead of playing, draws every reaction on a contact sheet.
-    #[arg(long, value_name = "FILE.png", conflicts_with_all = ["output", "moves", "forget", "second"])]
+    #[arg(long, value_name = "FILE.png", conflicts_with_all = ["output", "moves", "forget", "second", "view", "size"])]
     pub sheet: Option<PathBuf>,
 }

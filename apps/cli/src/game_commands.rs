@@ -16,6 +16,7 @@ pub fn run_game(json: bool, arguments: MotionGameArguments) -> Result<()> {
         let config = ReactionSheetConfig {
             motion: arguments.motion,
             output,
+            rig: arguments.rig,
             reactions: arguments.reactions,
             seed: arguments.seed,
             ..ReactionSheetConfig::default()
@@ -30,6 +31,9 @@ pub fn run_game(json: bool, arguments: MotionGameArguments) -> Result<()> {
         motion: arguments.motion,
         output: arguments.output,
         reactions: arguments.reactions,
+        rig: arguments.rig,
+        view: arguments.view.unwrap_or(PlayGameConfig::default().view),
+        size: arguments.size.unwrap_or(PlayGameConfig::default().size),
         game: GameConfig {
             forgetful: arguments.forget.unwrap_or(GameConfig::default().forgetful),
             seed: arguments.seed,
@@ -54,7 +58,7 @@ pub fn run_game(json: bool, arguments: MotionGameArguments) -> Result<()> {
             text.push_str(&tell(&run));
         }
     }
-    let report = watched(|progress| run.finish(config.output.as_deref(), progress))?;
+    let report = watched(|progress| run.finish(progress))?;
     output::print(json, &report, |report| format!("{text}{}", describe(report)))
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use understudy_core::Controls;
 use understudy_jobs::motion::game::{GameConfig, LiveGame, Mark, Mood, Standing, read_reactions};
-use understudy_jobs::motion::open_motion as open;
+use understudy_jobs::motion::open;
 use understudy_rigs::RigPose;
 use understudy_runtime::motion::{
     Command as Act, LatentPoint, Motion, MotionPlayer, PlayConfig, ScriptError, Workspace,
@@ -146,7 +146,7 @@ impl TabState for MotionTab {
 
 impl Open {
     fn new(server: &Server, file: &str, seed: u64) -> Result<Self, Refusal> {
-        let motion = Arc::new(open(&server.project.resolve(file)?)?);
+        let motion = open(&server.project.resolve(file)?)?.shared();
         let rig = motion.rig().to_owned();
         let loaded = server.library.open(&rig, &server.project.rig(&rig)?)?;
         let specs = loaded.rig.specs();

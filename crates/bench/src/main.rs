@@ -14,6 +14,7 @@ mod face;
 mod ik;
 mod inverse;
 mod inverse_text;
+mod motion;
 mod sampling;
 mod skin;
 mod times;
@@ -54,6 +55,8 @@ enum Command {
     Auto(auto::AutoArguments),
     /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
     Skin(skin::SkinArguments),
+    /// Latent motion: learning beside GPy, priors, laws, transitions beside a motion graph, characters per core.
+    Motion(motion::MotionArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
     Weights(weights::WeightsArguments),
 }
@@ -138,6 +141,7 @@ fn run(command: Command) -> Result<()> {
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
+        Command::Motion(arguments) => motion::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
     }
 }

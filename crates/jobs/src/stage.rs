@@ -65,6 +65,16 @@ pub(crate) struct Stage<'a> {
 impl Stage<'_> {
     /// One picture per shot, all with the same camera and floor.
     pub(crate) fn pictures(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
+        let mut pictures = Vec::with_capacity(shots.len());
+        self.film(shots, view, |picture| {
+            pictures.push(picture);
+            true
+        });
+        pictures
+    }
+
+    /// [`pictures`](Self::pictures) one after another, for films that no memory holds; stops where `each` says false.
+    pub(crate) fn film(&self, shots: &[Shot], view: &View, mut each: impl FnMut(Picture) -> bool) {
         let all = || shots.iter().flat_map(|shot| &shot.vertices);
         let points: Vec<Vec3> = all().copied().collect();
         let camera = Camera::framing_points(&points, view.yaw_degrees, view.pitch_degrees, 1.0);
@@ -83,7 +93,11 @@ impl Stage<'_> {
             }
             render(&[actor], &camera, &settings)
         };
-        shots.iter().map(draw).collect()
+        for shot in shots {
+            if !each(draw(shot)) {
+                return;
+            }
+        }
     }
 
     /// Shots of one view in a grid, or with several views a row per shot and a column per view.

@@ -176,6 +176,3 @@ impl Motion {
         Arc::new(self)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,7 +17,9 @@ pub use rules::{Board, Mark, Standing};
 pub use session::{Beat, Game, GameConfig};
 pub use sheet::{ReactionSheetConfig, ReactionSheetReport, reaction_sheet};
 
-use super::open_motion as open;
+use super::film::Film;
+use super::open;
+use super::play::write_take;
 use crate::outputs::check_file;
 use crate::{JobError, Watch};
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,7 @@ use std::sync::Arc;
 use understudy_runtime::motion::{Command, CommandError, Motion, MotionPlayer, PlayConfig, ScriptLine};
 
 /// A game to be played.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlayGameConfig {
     /// The file of motion.
@@ -35,8 +37,28 @@ pub struct PlayGameConfig {
     pub output: Option<PathBuf>,
     /// What she does in which situation; Mira's reactions when left out.
     pub reactions: Option<PathBuf>,
+    /// The rig for a film, where it is not at the place where it was learned.
+    pub rig: Option<String>,
+    /// From where a film looks at it.
+    pub view: String,
+    /// Side of a film's picture, pixels.
+    pub size: usize,
     /// Who begins, how forgetful she is, and the seed of all that chance decides.
     pub game: GameConfig,
+}
+
+impl Default for PlayGameConfig {
+    fn default() -> Self {
+        Self {
+            motion: PathBuf::new(),
+            output: None,
+            reactions: None,
+            rig: None,
+            view: "front".into(),
+            size: 384,
+            game: GameConfig::default(),
+        }
+    }
 }
 
 /// Most frames of a game: an hour and a half at 24 per second.
@@ -113,6 +135,8 @@ pub struct GameRun {
     player: MotionPlayer,
     frames: Vec<Vec<f32>>,
     played: Vec<Played>,
+    /// Where the take goes, how, and of which rig.
+    output: Option<(PathBuf, Option<Film>, Option<String>)>,
 }
 
 impl GameRun {
@@ -121,16 +145,18 @@ impl GameRun {
         if let Some(output) = &config.output {
             let reactions = config.reactions.as_deref().unwrap_or(Path::new(""));
             check_file(output, &[&config.motion, reactions])?;
-            super::play::check_take(output)?;
         }
-        let motion = Arc::new(open(&config.motion)?);
+        let film = config.output.as_deref().map(|output| Film::of(output, config.size, &config.view));
+        let film = film.transpose()?;
+        let motion = open(&config.motion)?.shared();
         let reactions = read_reactions(config.reactions.as_deref(), &motion, config.game.seed)?;
         let live = LiveGame::begin(&motion, &config.game, reactions)
             .map_err(|problem| JobError::setting("forgetful", problem))?;
         let play = PlayConfig { seed: config.game.seed, ..PlayConfig::default() };
         let player =
             MotionPlayer::new(motion, None, play).map_err(|error| JobError::setting("label", error))?;
-        let mut run = Self { live, player, frames: Vec::new(), played: Vec::new() };
+        let output = config.output.clone().zip(film).map(|(output, film)| (output, film, config.rig.clone()));
+        let mut run = Self { live, player, frames: Vec::new(), played: Vec::new(), output };
         run.perform()?;
         Ok(run)
     }
@@ -173,15 +199,17 @@ impl GameRun {
         Ok(())
     }
 
-    /// Writes the take.
-    pub fn finish(self, output: Option<&Path>, watch: &dyn Watch) -> Result<PlayGameReport, JobError> {
+    /// Writes the take, where one is wanted.
+    pub fn finish(self, watch: &dyn Watch) -> Result<PlayGameReport, JobError> {
         let motion = self.player.motion();
         let (rig, rate, frames) = (motion.rig().to_owned(), motion.rate(), self.frames.len());
-        if let Some(output) = output {
-            super::play::write_take(output, motion, self.frames, watch)?;
+        let mut written = None;
+        if let Some((output, film, rig)) = self.output {
+            write_take(film, &output, motion, rig.as_deref(), self.frames, watch)?;
+            written = Some(output);
         }
         Ok(PlayGameReport {
-            output: output.map(Path::to_owned),
+            output: written,
             rig,
             standing: self.live.standing(),
             hers: self.live.hers(),

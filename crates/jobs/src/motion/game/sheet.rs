@@ -6,7 +6,6 @@ use crate::stage::{Shot, Stage, View};
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use understudy_report::{Picture, Sheet};
 use understudy_rigs::RigPose;
 use understudy_runtime::motion::{MotionPlayer, PlayConfig};
@@ -74,7 +73,7 @@ pub fn reaction_sheet(
         return Err(JobError::unusable(&config.output, "pictures are written as .png"));
     }
     check_file(&config.output, &[&config.motion, config.reactions.as_deref().unwrap_or(Path::new(""))])?;
-    let motion = Arc::new(open(&config.motion)?);
+    let motion = open(&config.motion)?.shared();
     let reactions = read_reactions(config.reactions.as_deref(), &motion, config.seed)?;
     let rig = rigs::open(config.rig.as_deref().unwrap_or(motion.rig()), watch)?.rig;
     let columns: Vec<Option<usize>> =

@@ -63,6 +63,7 @@ fn scratch(reactions: &str, forgetful: f64, seed: u64) -> Scratch {
         output: Some(at("take.csv")),
         reactions: Some(at("reactions.txt")),
         game: GameConfig { forgetful, seed, she_begins: false },
+        ..PlayGameConfig::default()
     };
     Scratch { folder, config }
 }
@@ -74,7 +75,7 @@ fn play(config: &PlayGameConfig) -> PlayGameReport {
         let square = run.board().threats(Mark::Cross).first().copied();
         run.take(square.or_else(|| run.board().free().next()).expect("free")).expect("her turn is over");
     }
-    run.finish(config.output.as_deref(), &crate::Silent).expect("written")
+    run.finish(&crate::Silent).expect("written")
 }
 
 #[test]
