@@ -44,13 +44,13 @@ export async function check({ page, step, folder, program, picture, serious, ove
   });
 
   await step("a script's mistake is told in its line, and nothing of it is played", async () => {
-    await panel.getByLabel("Script", { exact: true }).fill("transition happy\nmove smile_99 in 1s\nidle 1s");
+    await panel.locator("#script").fill("transition happy\nmove smile_99 in 1s\nidle 1s");
     await panel.locator(".problem", { hasText: "Line 2: there is no clip 'smile_99'" }).waitFor();
     assert.equal(await panel.locator(".gutter .wrong").textContent(), "2");
     await panel.getByRole("button", { name: "Play script" }).click();
     await frames(8);
     assert.notEqual(await stage.getAttribute("data-label"), "happy");
-    await panel.getByLabel("Script", { exact: true }).fill("stop\ntransition happy\nplay happy_1[0.5..2.5]");
+    await panel.locator("#script").fill("stop\ntransition happy\nplay happy_1[0.5..2.5]");
     await page.waitForFunction(() => document.querySelector("#panel-motion .problem").textContent === "");
     await panel.getByRole("button", { name: "Play script" }).click();
     await waitFor("label", "happy");
@@ -60,7 +60,7 @@ export async function check({ page, step, folder, program, picture, serious, ove
 
   await step("a game of tic-tac-toe is played to its end", async () => {
     await panel.getByLabel("Speed").selectOption("8");
-    await panel.getByLabel("She moves without looking").fill("60");
+    await panel.locator("#forget").fill("60");
     await panel.getByRole("button", { name: "New game" }).click();
     const status = panel.locator(".said");
     const cell = panel.locator(".board .cell");
