@@ -82,7 +82,7 @@ pub fn reaction_sheet(
 
     let mut rows: Vec<Row> = Vec::new();
     for (mood, script) in reactions.all() {
-        let play = PlayConfig { seed: config.seed + rows.len() as u64, ..PlayConfig::default() };
+        let play = PlayConfig { seed: config.seed.wrapping_add(rows.len() as u64), ..PlayConfig::default() };
         let failed = |error| JobError::setting("label", error);
         let mut player = MotionPlayer::new(motion.clone(), start, play).map_err(failed)?;
         let mut gaze = Gaze::new(motion.controls(), config.seed);
