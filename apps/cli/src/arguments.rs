@@ -216,7 +216,8 @@ pub struct SampleArguments {
     #[arg(long, value_parser = by_name::<Method>(SAMPLE_METHODS))]
     pub method: Option<Method>,
     /// Take poses from this clip only, of the rig or of a file (Live Link Face .csv, .bvh, .glb); can be given
-    /// again. Without --poses: every frame of it. Where none is named: all clips of the rig but `test`.
+    /// again. Without --poses: every frame of it. Where none is named: all clips of the rig but
+    /// `test` and those of motion (`motion/…`).
     #[arg(long = "clip", value_name = "NAME|FILE")]
     pub clips: Vec<String>,
     /// Take no poses from this clip; can be given again.

@@ -19,6 +19,7 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 use understudy_jobs::blender::BlenderOptions;
 use understudy_jobs::characters::{Character, CharactersConfig, characters};
+use understudy_jobs::clips::folded;
 use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::demo::{DemoConfig, demo};
 use understudy_jobs::info::{InfoConfig, info};
@@ -67,7 +68,9 @@ fn run_characters(json: bool) -> Result<()> {
             let mut row = vec![c.name.clone()];
             row.extend([c.vertices, c.faces, c.bones, c.controls, c.segments, c.islands].map(number));
             row.push(format!("{:.2}", c.evaluate_ms));
-            row.push(c.clips.join(", "));
+            let names: Vec<&str> = c.clips.iter().map(String::as_str).collect();
+            let names: Vec<String> = folded(&names).into_iter().map(|(name, _)| name).collect();
+            row.push(names.join(", "));
             row
         };
         let head =

@@ -7,6 +7,8 @@ mod blender_text;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;
+mod game_arguments;
+mod game_commands;
 mod import_arguments;
 mod import_commands;
 mod info_text;

@@ -18,6 +18,7 @@ mod guard;
 mod handles;
 mod invert;
 mod library;
+mod motion;
 mod orders;
 mod packet;
 mod page;

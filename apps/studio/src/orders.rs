@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use understudy_io::handles::{self, HandleFile};
 use understudy_jobs::invert::solver::{Alpha, InverseSettings};
 use understudy_jobs::invert::{InvertConfig, invert};
+use understudy_jobs::motion::{LearnMotionConfig, learn as learn_motion};
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::auto::{AutoConfig, learn_auto, method_for};
@@ -45,6 +46,8 @@ pub(crate) enum Order {
     Sample { rig: String, poses: u64 },
     /// Weigh a twin on a clip.
     Eval { twin: String, rig: String, clip: String },
+    /// Latent spaces of a rig's own clips.
+    Motion { rig: String },
     /// Weights from meshes, as the command `invert` writes them.
     Invert { rig: String, targets: Vec<String>, alpha: Option<f64>, smooth: Option<f64> },
     /// Skinning weights for handles that were placed on the mesh, as the command `weights` writes them.
@@ -185,6 +188,21 @@ impl Order {
                         "page": weighed.page.map(|page| project.name_of(&page)),
                         "test_mm": own.mean_mm, "test_max_mm": own.max_mm, "ms": own.ms,
                         "original_ms": weighed.original_ms,
+                    }))
+                })
+            }
+            Order::Motion { rig } => {
+                let config = LearnMotionConfig {
+                    rig: project.rig(&rig)?,
+                    output: project.fresh(&short(&rig), "motion")?,
+                    ..LearnMotionConfig::default()
+                };
+                plan("motion", format!("motion of {}", short(&rig)), move |project, watch| {
+                    let report = learn_motion(&config, watch)?;
+                    let labels: Vec<&str> = report.labels.iter().map(|label| label.label.as_str()).collect();
+                    Ok(json!({
+                        "file": project.name_of(&report.output), "motion": project.name_of(&report.output),
+                        "labels": labels, "bytes": report.bytes,
                     }))
                 })
             }
@@ -349,8 +367,12 @@ fn weigh(
     twin: &Path,
     watch: &dyn Watch,
 ) -> Result<understudy_jobs::twin::eval::EvalReport, JobError> {
-    let kept =
-        rigs::open(rig, watch)?.rig.clips().iter().find(|clip| clip.for_test).map(|clip| clip.name.clone());
+    let kept = rigs::open(rig, watch)?
+        .rig
+        .clips()
+        .iter()
+        .find(|clip| clip.is_for_test())
+        .map(|clip| clip.name.clone());
     let test = match kept {
         Some(_) => Vec::new(),
         None => {

@@ -5,6 +5,7 @@ use crate::console::{Console, complain, print, table};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use understudy_core::Clip;
 use understudy_jobs::JobError;
 use understudy_jobs::rigs;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
@@ -90,7 +91,7 @@ fn one(rig: &str, arguments: &AutoArguments) -> Result<()> {
 /// Training poses, and as many others of the same kind as tests need.
 fn record(rig: &str, poses: u64, folder: &Path) -> Result<[PathBuf; 2]> {
     let opened = rigs::open(rig, &Console)?.rig;
-    let clips = opened.clips().iter().any(|clip| !clip.for_test);
+    let clips = opened.clips().iter().any(Clip::is_for_training);
     let set = |name: &str, poses: u64, seed: u64| -> Result<PathBuf> {
         let output = folder.join(name);
         let method = Some(if clips { Method::Noise } else { Method::Sparse });

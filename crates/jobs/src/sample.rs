@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use understudy_core::Controls;
+use understudy_core::{Clip, Controls};
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
 use understudy_rigs::external::ExternalOptions;
 pub use understudy_rigs::sampling::Method;
@@ -442,7 +442,7 @@ fn settings(source: &PoseSource, rig: &dyn Rig) -> BTreeMap<String, String> {
         }
         out.insert("rate".into(), rates.join(", "));
         let kept: Vec<&str> =
-            names.into_iter().filter(|name| rig.find_clip(name).is_some_and(|clip| clip.for_test)).collect();
+            names.into_iter().filter(|name| rig.find_clip(name).is_some_and(Clip::is_for_test)).collect();
         if !kept.is_empty() {
             out.insert(KEPT_FOR_TESTS.into(), kept.join(", "));
         }

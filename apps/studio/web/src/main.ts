@@ -9,8 +9,9 @@ import { poseTab } from "./pose";
 import { learnTab } from "./learn";
 import { invertTab } from "./invert";
 import { weightsTab } from "./weights";
+import { motionTab } from "./motion";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab];
 
 const server = new Server();
 const context = new Context(server);

@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look } from "./pixels.mjs";
 import * as hand from "./tabs/hand.mjs";
+import * as motion from "./tabs/motion.mjs";
 import * as weights from "./tabs/weights.mjs";
 
 /** What tabs check for themselves, once a twin has been learned. */
-const TAB_CHECKS = [hand, weights];
+const TAB_CHECKS = [hand, weights, motion];
 
 const program = process.argv[2];
 const { folder, remove } = await scratch();
@@ -323,7 +324,7 @@ await step("nothing serious is found by axe, nothing overlaps: light and dark, t
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, width, height] of [["desk", 1280, 720], ["tablet", 820, 1180], ["zoom", 640, 360]]) {
       await page.setViewportSize({ width, height });
-      for (const tab of ["Pose", "Learn", "Invert", "Weights"]) {
+      for (const tab of ["Pose", "Learn", "Invert", "Weights", "Motion"]) {
         await page.getByRole("tab", { name: new RegExp(tab) }).click();
         await page.waitForTimeout(350);
         await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-${name}-${theme}.png`) });

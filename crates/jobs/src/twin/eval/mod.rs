@@ -28,7 +28,7 @@ use std::time::Instant;
 use understudy_core::metrics::{
     best_bones, distances, enveloping_error, normal_angles, squared_distance, summarise,
 };
-use understudy_core::{Affine3A, Vec3};
+use understudy_core::{Affine3A, Clip, Vec3};
 use understudy_learn::{Frame, Method, PosedRig, Recording};
 use understudy_rigs::Rig;
 use understudy_runtime::Twin;
@@ -242,7 +242,7 @@ fn test_sets(
         })?;
         let (name, mut recording) = super::record::record_clip(rig, clip, watch)?;
         match_twin(twin, &mut recording).map_err(|problem| JobError::unusable(rig.name(), problem))?;
-        push(name, recording, rig.find_clip(clip).is_some_and(|clip| clip.for_test))?;
+        push(name, recording, rig.find_clip(clip).is_some_and(Clip::is_for_test))?;
     }
     Ok((sets, kept))
 }
