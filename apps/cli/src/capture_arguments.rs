@@ -1,0 +1,37 @@
+//! What can be typed for `capture`.
+
+use clap::Args;
+use std::path::PathBuf;
+use understudy_jobs::capture::Neutral;
+
+/// Of `capture`.
+#[derive(Debug, Args)]
+pub struct CaptureArguments {
+    /// The video (a folder of pictures or a picture serve as well) and the rig; with --camera or --actor the rig alone.
+    #[arg(required = true, num_args = 1..=2, value_names = ["VIDEO", "RIG"])]
+    pub inputs: Vec<String>,
+    /// The take: .csv of controls, a .glb, a .mp4 or a .png; without it only what was found is told.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// MediaPipe's face landmarker, `face_landmarker.task`, as it is downloaded.
+    #[arg(long, value_name = "FILE.task")]
+    pub landmarks: Option<PathBuf>,
+    /// A twin of the rig that `learn ik` taught to follow points [default: scores by their names].
+    #[arg(long, value_name = "FILE.twin")]
+    pub twin: Option<PathBuf>,
+    /// The frame that shows the actor at rest, counted from 0, or auto.
+    #[arg(long, value_name = "auto|FRAME", default_value = "auto")]
+    pub neutral: Neutral,
+    /// A camera in place of a video.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "actor")]
+    pub camera: Option<PathBuf>,
+    /// A synthetic actor in place of a video, such as synthetic:7.
+    #[arg(long, value_name = "synthetic:N")]
+    pub actor: Option<String>,
+    /// How long a camera or a synthetic actor is watched, s.
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f32>,
+    /// Writes the weights that made a synthetic actor's frames.
+    #[arg(long, value_name = "FILE.csv", requires = "actor")]
+    pub truth: Option<PathBuf>,
+}
