@@ -3,5 +3,6 @@
 //! picture looks like the frame. Opens no files: frames and models come in as bytes.
 
 mod frame;
+pub mod tflite;
 
 pub use frame::Frame;

@@ -29,6 +29,7 @@ mod scene;
 pub mod tensors;
 mod units;
 pub mod usd;
+pub mod zip;
 
 pub use arrays::{Array, Dim};
 pub use error::{ParseError, ReadError, WriteError, output_target, read_bytes, write_atomic};
