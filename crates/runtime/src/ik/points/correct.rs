@@ -66,7 +66,9 @@ impl PointSolver {
         let mut free: Vec<usize> = (0..controls.len())
             .filter(|&control| {
                 let owned = &ik.controls[control];
-                !owned.regions.is_empty() && owned.regions.iter().all(|region| asked(*region))
+                !self.held[control]
+                    && !owned.regions.is_empty()
+                    && owned.regions.iter().all(|region| asked(*region))
             })
             .collect();
         let (width, count, dimensions) = (controls.len(), ik.points.len(), ik.dimensions);
