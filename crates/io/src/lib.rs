@@ -23,6 +23,7 @@ mod names;
 pub mod npz;
 pub mod obj;
 pub mod onnx;
+pub mod picture;
 mod polygons;
 pub mod real;
 mod scene;

@@ -55,9 +55,24 @@ pub struct Face {
     pub region: Region,
 }
 
+/// Which face is followed where there are several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// None: there must be one alone.
+    Only,
+    /// The largest in the picture.
+    Largest,
+    /// The one furthest to the left of the picture.
+    Left,
+    /// The one furthest to the right.
+    Right,
+}
+
 /// What was seen in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sighting {
+    /// So many faces, where one alone was wanted.
+    Several(usize),
     /// The face that is followed.
     Followed,
     /// A face that was searched for, and how many there were.
@@ -137,16 +152,23 @@ impl Landmarker {
     }
 
     /// Looks at a frame; [`Self::face`] is what was seen, where something was.
-    pub fn look(&mut self, frame: &Frame) -> Sighting {
+    pub fn look(&mut self, frame: &Frame, choice: Choice) -> Sighting {
         let size = [frame.width() as f32, frame.height() as f32];
-        if self.mode == Mode::Video {
-            if let Some(region) = self.next.take().filter(Region::is_sound) {
-                if self.place(frame, region) {
-                    return Sighting::Followed;
-                }
-            }
+        if self.mode == Mode::Video
+            && let Some(region) = self.next.take().filter(Region::is_sound)
+            && self.place(frame, region)
+        {
+            return Sighting::Followed;
         }
-        let faces = self.detector.detect(frame, SURE);
+        let mut faces = self.detector.detect(frame, SURE);
+        let width = |face: &Detection| face.high[0] - face.low[0];
+        match choice {
+            Choice::Only if faces.len() > 1 => return Sighting::Several(faces.len()),
+            Choice::Only => {}
+            Choice::Largest => faces.sort_by(|a, b| width(b).total_cmp(&width(a))),
+            Choice::Left => faces.sort_by(|a, b| a.low[0].total_cmp(&b.low[0])),
+            Choice::Right => faces.sort_by(|a, b| b.high[0].total_cmp(&a.high[0])),
+        }
         for face in &faces {
             let region = face.region(size);
             if region.is_sound() && self.place(frame, region) {

@@ -12,7 +12,7 @@ mod scores;
 mod tests;
 
 pub use detector::Detection;
-pub use landmarker::{Face, Landmarker, Mode, Parts, Sighting};
+pub use landmarker::{Choice, Face, Landmarker, Mode, Parts, Sighting};
 pub use region::Region;
 pub use scores::{SCORES, shape_of};
 
