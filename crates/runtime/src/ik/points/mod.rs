@@ -7,9 +7,11 @@
 //! only another.
 
 mod correct;
+mod drag;
 mod file;
 
 pub use correct::Correction;
+pub use drag::{PointDrag, Wanted};
 
 use crate::dense::{Activation, Kernel, Layer, Precision};
 use crate::error::{check_count, check_finite};
@@ -235,6 +237,8 @@ impl PointIk {
             vertices: vec![Vec3::ZERO; self.part.vertex_count()],
             weights: vec![1.0; self.points.len()],
             held: vec![false; self.controls.len()],
+            sights: vec![Vec3::ZERO; self.points.len()],
+            parts: Vec::new(),
             steps: correct::Steps::default(),
             ik: Arc::clone(self),
         }
@@ -253,6 +257,10 @@ pub struct PointSolver {
     weights: Vec<f32>,
     /// Controls that stay at rest whatever the points ask for.
     held: Vec<bool>,
+    /// Along which direction each point is looked at, of unit length; zero where it is from everywhere.
+    sights: Vec<Vec3>,
+    /// The points of the regions that were corrected last.
+    parts: Vec<correct::Part>,
     steps: correct::Steps,
 }
 
@@ -281,6 +289,15 @@ impl PointSolver {
     pub fn held(&self) -> impl Iterator<Item = (usize, f32)> {
         let held = self.held.iter().zip(&self.ik.controls).enumerate().filter(|(_, (held, _))| **held);
         held.map(|(control, (_, owned))| (control, owned.neutral))
+    }
+
+    /// Along which direction each point is looked at while it is corrected, zero where it is from everywhere: who drags a
+    /// point on a screen says nothing of its depth.
+    pub fn look_along(&mut self, sights: &[Vec3]) -> Result<(), PoseError> {
+        check_count("lines of sight", sights.len(), self.sights.len())?;
+        check_finite("lines of sight", sights.iter().map(|sight| sight.is_finite()))?;
+        self.sights.iter_mut().zip(sights).for_each(|(own, sight)| *own = sight.normalize_or_zero());
+        Ok(())
     }
 
     /// Controls of a pose.
