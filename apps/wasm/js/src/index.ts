@@ -1,7 +1,7 @@
 // Plays twins: `const twin = await Twin.load(bytes); twin.pose({ controls }, vertices)`. The class is in `twin.ts`, the
 // WebAssembly module and how it is found in `module.ts`; `three.ts` (imported as `understudy-twin/three`) shows one.
 
-export { Twin } from "./twin.js";
+export { ARKIT_SHAPES, Twin } from "./twin.js";
 export type {
   BoneHeader,
   ControlPoint,
@@ -14,7 +14,9 @@ export type {
   Header,
   LoadOptions,
   Method,
+  Performance,
   Pose,
+  SeenFace,
   Training,
 } from "./twin.js";
 export { hasRelaxedSimd, hasSimd, TwinModule, TwinError } from "./module.js";

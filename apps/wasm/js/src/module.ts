@@ -27,6 +27,9 @@ interface Exports {
   understudy_gradient(handle: number, by: number): number;
   understudy_hold(handle: number): number;
   understudy_drag(handle: number, steps: number): number;
+  understudy_live(handle: number): number;
+  understudy_live_rest(handle: number): number;
+  understudy_live_follow(handle: number, seen: number, microseconds: number): number;
 }
 
 // The smallest modules that use an instruction of each kind: `v128.const; drop`, and `f32x4.relaxed_madd` on zeros.
