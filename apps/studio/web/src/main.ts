@@ -8,8 +8,9 @@ import { Server } from "./lib/server";
 import { poseTab } from "./pose";
 import { learnTab } from "./learn";
 import { invertTab } from "./invert";
+import { captureTab } from "./capture";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, captureTab];
 
 const server = new Server();
 const context = new Context(server);
