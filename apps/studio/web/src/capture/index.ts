@@ -52,7 +52,6 @@ class CaptureTab implements Tab {
   #recording: Recording | null = null;
   #recorded: Recording | null = null;
   #running = false;
-  #visible = true;
   #turn = 0;
 
   constructor(panel: HTMLElement, context: Context) {
@@ -95,7 +94,6 @@ class CaptureTab implements Tab {
   }
 
   show(visible: boolean): void {
-    this.#visible = visible;
     this.#viewer.visible = visible;
     // A camera must not run where nobody sees that it does.
     if (!visible) this.#stop();
