@@ -5,12 +5,14 @@ mod canvas;
 mod clips;
 mod eyes;
 mod paint;
+mod performance;
 mod person;
 mod poses;
 
 pub use clips::{Take, TakeFrame, take};
 pub use eyes::{Eye, Gaze, rotation};
 pub use paint::Complexion;
+pub use performance::{FaceError, FacePoints, Noise, Performance, Played};
 pub use person::{Actor, Cast, CastError, Head};
 pub use poses::{PoseLibrary, augmented};
 
