@@ -1,8 +1,18 @@
 //! What can be typed for `capture`.
 
+use crate::arguments::{Choices, by_name};
+use crate::invert_arguments::LAYOUTS;
 use clap::Args;
 use std::path::PathBuf;
-use understudy_jobs::capture::Neutral;
+use understudy_jobs::capture::{Neutral, WhichFace};
+use understudy_jobs::invert::Layout;
+
+const FACES: Choices = &[
+    ("only", "There must be one face alone"),
+    ("largest", "The largest in the picture"),
+    ("left", "The one furthest to the left of the picture"),
+    ("right", "The one furthest to the right"),
+];
 
 /// Of `capture`.
 #[derive(Debug, Args)]
@@ -22,14 +32,26 @@ pub struct CaptureArguments {
     /// The frame that shows the actor at rest, counted from 0, or auto.
     #[arg(long, value_name = "auto|FRAME", default_value = "auto")]
     pub neutral: Neutral,
+    /// Which face is followed where there are several.
+    #[arg(long, value_parser = by_name::<WhichFace>(FACES), default_value = "only")]
+    pub face: WhichFace,
+    /// Exchange left and right, as in a mirror.
+    #[arg(long)]
+    pub mirror: bool,
+    /// Frames per second [default: the video's own; 30 for pictures and cameras].
+    #[arg(long, value_name = "FPS", allow_negative_numbers = true)]
+    pub rate: Option<f32>,
+    /// Layout of a .csv.
+    #[arg(long, value_parser = by_name::<Layout>(LAYOUTS), default_value = "auto")]
+    pub layout: Layout,
     /// A camera in place of a video.
     #[arg(long, value_name = "DEVICE", conflicts_with = "actor")]
     pub camera: Option<PathBuf>,
     /// A synthetic actor in place of a video, such as synthetic:7.
     #[arg(long, value_name = "synthetic:N")]
     pub actor: Option<String>,
-    /// How long a camera or a synthetic actor is watched, s.
-    #[arg(long, value_name = "S")]
+    /// How long the actor is watched, s [default: all of a video; 10 of a camera; 4 of a synthetic actor].
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seconds: Option<f32>,
     /// Writes the weights that made a synthetic actor's frames.
     #[arg(long, value_name = "FILE.csv", requires = "actor")]

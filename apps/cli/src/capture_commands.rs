@@ -5,7 +5,7 @@ use crate::output::{self, count};
 use crate::progress::watched;
 use anyhow::Result;
 use understudy_jobs::JobError;
-use understudy_jobs::capture::{Actor, CaptureConfig, Source, capture};
+use understudy_jobs::capture::{Actor, CaptureConfig, CaptureReport, Source, capture};
 
 /// Seconds of a synthetic actor where none are named.
 const ACTOR_SECONDS: f32 = 4.0;
@@ -28,13 +28,57 @@ pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
         }
     };
     let config = CaptureConfig {
-        source,
-        rig,
         landmarks: arguments.landmarks,
         twin: arguments.twin,
         neutral: arguments.neutral,
+        face: arguments.face,
+        seconds: arguments.seconds,
+        rate: arguments.rate,
+        mirror: arguments.mirror,
+        layout: arguments.layout,
         output: arguments.output,
+        ..CaptureConfig::new(source, rig)
     };
     let report = watched(|progress| capture(&config, progress))?;
-    output::print(json, &report, |report| count(report.frames, "frame"))
+    output::print(json, &report, describe)
+}
+
+fn describe(report: &CaptureReport) -> String {
+    let mut lines: Vec<String> = report.file.iter().map(|file| file.display().to_string()).collect();
+    lines.push(format!(
+        "{} of {} × {} pixels at {} per second; a face in {:.1} % of them, searched for {}, at rest in frame {}",
+        count(report.frames, "frame"),
+        report.size.0,
+        report.size.1,
+        report.rate,
+        100.0 * report.seen as f64 / report.frames as f64,
+        match report.searches {
+            1 => "once".into(),
+            times => format!("{times} times"),
+        },
+        report.neutral
+    ));
+    let mut driven = Vec::new();
+    if report.points > 0 {
+        driven.push(format!("{} of the twin", count(report.points, "point")));
+    }
+    if report.named > 0 {
+        driven.push(format!("{} by the names of scores", count(report.named, "control")));
+    }
+    let [yaw, pitch, roll] = report.head_degrees;
+    lines.push(format!(
+        "'{}' is driven by {}; its head turns up to {yaw:.0}° aside, {pitch:.0}° up or down, {roll:.0}° tilted",
+        report.rig,
+        driven.join(" and ")
+    ));
+    if let (Some(points), Some(scores)) = (report.points_mm, report.scores_mm) {
+        lines.push(format!(
+            "points are {points:.2} mm from the actor's in the mean; scores alone would leave {scores:.2} mm"
+        ));
+    }
+    lines.push(format!(
+        "{:.1} ms per frame to watch and {:.1} ms to drive; {:.0} frames per second on one core, decoding included",
+        report.watch_ms, report.drive_ms, report.frames_per_second
+    ));
+    lines.join("\n")
 }

@@ -3,10 +3,10 @@
 
 use crate::error::Refusal;
 use crate::library::Notes;
+use crate::orders::Order;
 use crate::packet::Packet;
 use crate::page;
 use crate::project::UPLOAD;
-use crate::runs::Order;
 use crate::server::Server;
 use crate::socket;
 use axum::body::Body;

@@ -6,6 +6,7 @@
 //! zero, and [`understudy_text`] says why in the run time's own words. Addresses hold until the next call that makes an
 //! array: memory may grow.
 
+mod following;
 mod loaded;
 
 use loaded::{Buffer, By, Loaded};
@@ -160,6 +161,23 @@ pub extern "C" fn understudy_normals(handle: usize) -> usize {
 pub extern "C" fn understudy_gradient(handle: usize, by: usize) -> usize {
     with_twin(handle, |twin| twin.gradient(By::of(by)?))
 }
+
+/// Begins to drag points: writes where they are with the controls that were written to the arrays, of a twin that has
+/// learned to follow points.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_hold(handle: usize) -> usize {
+    with_twin(handle, Loaded::hold)
+}
+
+/// Brings points to where the arrays say, with so many corrections, from the pose that was held last. Writes the controls
+/// and where the points are then.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_drag(handle: usize, steps: usize) -> usize {
+    with_twin(handle, |twin| twin.drag(steps.min(MOST_STEPS)))
+}
+
+/// Corrections of one drag.
+const MOST_STEPS: usize = 100;
 
 #[cfg(test)]
 mod tests;

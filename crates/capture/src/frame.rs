@@ -46,4 +46,26 @@ impl Frame {
         let place = 3 * (y * self.width + x);
         [self.rgb[place], self.rgb[place + 1], self.rgb[place + 2]]
     }
+
+    /// Exchanges left and right.
+    pub fn mirror(&mut self) {
+        for row in self.rgb.chunks_exact_mut(3 * self.width.max(1)) {
+            row.reverse();
+            // Pixels are turned round with their colours: those go back.
+            row.chunks_exact_mut(3).for_each(<[u8]>::reverse);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirrored_frame_keeps_its_colours() {
+        let mut frame = Frame::new(2, 1, vec![1, 2, 3, 4, 5, 6]).expect("two pixels");
+        frame.mirror();
+        assert_eq!(frame.rgb(), [4, 5, 6, 1, 2, 3]);
+        assert!(Frame::new(2, 1, vec![0; 5]).is_none() && Frame::new(0, 1, Vec::new()).is_none());
+    }
 }

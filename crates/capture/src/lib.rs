@@ -3,6 +3,8 @@
 //! picture looks like the frame. Opens no files: frames and models come in as bytes.
 
 mod frame;
+pub mod mediapipe;
+pub mod tflite;
 
 pub use frame::Frame;
 

@@ -65,10 +65,18 @@ pub(crate) struct Stage<'a> {
 impl Stage<'_> {
     /// One picture per shot, all with the same camera and floor.
     pub(crate) fn pictures(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
-        let all = || shots.iter().flat_map(|shot| &shot.vertices);
-        let points: Vec<Vec3> = all().copied().collect();
-        let camera = Camera::framing_points(&points, view.yaw_degrees, view.pitch_degrees, 1.0);
-        let floor = bounds(all()).map_or(0.0, |(low, _)| low.y);
+        let all = shots.iter().flat_map(|shot| &shot.vertices);
+        self.framed(shots, view, &all.copied().collect::<Vec<_>>())
+    }
+
+    /// One picture per shot, framed as the first one alone is: parts of a long clip then fit each other.
+    pub(crate) fn portraits(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
+        self.framed(shots, view, shots.first().map_or(&[][..], |shot| &shot.vertices))
+    }
+
+    fn framed(&self, shots: &[Shot], view: &View, points: &[Vec3]) -> Vec<Picture> {
+        let camera = Camera::framing_points(points, view.yaw_degrees, view.pitch_degrees, 1.0);
+        let floor = bounds(points).map_or(0.0, |(low, _)| low.y);
         let settings = RenderSettings {
             width: self.size,
             height: self.size,

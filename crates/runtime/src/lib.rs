@@ -38,6 +38,7 @@ mod four_lanes;
 mod header;
 pub mod ik;
 mod large_pages;
+pub mod live;
 pub mod mechanism;
 mod player;
 mod twin;

@@ -86,7 +86,8 @@ list.addEventListener("keydown", (event) => {
 addEventListener("keydown", (event) => {
   const target = event.target as HTMLElement;
   const field = target.matches("input:not([type=range]):not([type=checkbox]), select, textarea");
-  if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+  const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key);
+  if (field || event.altKey || ((event.ctrlKey || event.metaKey) && !undoing)) return;
   // Space presses the button that has the focus.
   if (event.key === " " && target.matches("button, summary, a, input")) return;
   if (current.tab?.key?.(event)) event.preventDefault();

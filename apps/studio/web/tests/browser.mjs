@@ -7,6 +7,10 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look } from "./pixels.mjs";
+import * as hand from "./tabs/hand.mjs";
+
+/** What tabs check for themselves, once a twin has been learned. */
+const TAB_CHECKS = [hand];
 
 const program = process.argv[2];
 const { folder, remove } = await scratch();
@@ -192,6 +196,7 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await page.getByLabel("Kind").selectOption("skin");
   await page.getByLabel("New poses to sample").fill("150");
   await page.getByLabel("Minutes of training, about").fill("0.1");
+  await page.getByLabel("Follow dragged points").check();
   await page.getByRole("button", { name: "Start learning" }).click();
   const card = page.locator("#panel-learn article").first();
   await card.locator(".progress").waitFor();
@@ -218,6 +223,8 @@ await step("the twin that came out plays in the browser beside the original", as
   await page.getByRole("radio", { name: "Twin", exact: true }).click();
   await settled(page);
 });
+
+for (const { check } of TAB_CHECKS) await check({ page, browser, step, folder, project, program, picture, serious, overlaps, shots, address: studio.address });
 
 await step("cancelling a job", async () => {
   await page.getByRole("tab", { name: /Learn/ }).click();

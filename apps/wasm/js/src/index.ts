@@ -4,11 +4,13 @@
 export { Twin } from "./twin.js";
 export type {
   BoneHeader,
+  ControlPoint,
   ControlSpec,
   ControlValues,
   Crowd,
   Description,
   Distances,
+  DragTargets,
   Header,
   LoadOptions,
   Method,

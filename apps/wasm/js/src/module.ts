@@ -25,6 +25,8 @@ interface Exports {
   understudy_pose(handle: number, by: number, poses: number): number;
   understudy_normals(handle: number): number;
   understudy_gradient(handle: number, by: number): number;
+  understudy_hold(handle: number): number;
+  understudy_drag(handle: number, steps: number): number;
 }
 
 // The smallest modules that use an instruction of each kind: `v128.const; drop`, and `f32x4.relaxed_madd` on zeros.

@@ -54,7 +54,31 @@ export interface Description {
   readonly multiplyAdds: number;
   /** `null` where only bones pose the twin. */
   readonly controls: readonly ControlSpec[] | null;
+  /** `null` where the twin has not learned to follow points. */
+  readonly points: readonly ControlPoint[] | null;
   readonly header: Header;
+}
+
+/** A point that can be dragged. */
+export interface ControlPoint {
+  readonly name: string;
+  readonly vertex: number;
+  /** Points of one region move controls that no other region's do, but for those that several have. */
+  readonly region: string | null;
+  /** Where it rests, cm. */
+  readonly rest: readonly [number, number, number];
+}
+
+/** What is asked of points, by their places in {@link Twin.points}. */
+export interface DragTargets {
+  /** Where points shall be, cm. */
+  readonly move: ReadonlyMap<number, ArrayLike<number>>;
+  /** Points that stay where they were held. */
+  readonly pinned?: Iterable<number>;
+  /** The directions in which dragged points are looked at: what is off along it hardly counts. */
+  readonly sights?: ReadonlyMap<number, ArrayLike<number>>;
+  /** Corrections after the network: two unless said otherwise, none for the network alone. */
+  readonly steps?: number;
 }
 
 /** Values of all controls in their order, or some of them by name: the others are at their defaults. */
@@ -91,7 +115,12 @@ const enum Which {
   Faces = 6,
   RestBones = 7,
   Extras = 8,
+  Points = 9,
+  Targets = 10,
 }
+
+/** Numbers per target: what is asked, a place, a line of sight. */
+const TARGET = 7;
 
 // Twins that nobody holds any more free their memory.
 const forgotten =
@@ -257,6 +286,41 @@ export class Twin {
     const { length } = (by === 1 ? this.#extras : this.#controls).defaults;
     const view = this.#view(Which.ByControls, 1).subarray(0, length);
     return out === undefined ? view : fill(out, view);
+  }
+
+  /** The points that can be dragged; empty where the twin has not learned to follow any. */
+  get points(): readonly ControlPoint[] {
+    return this.description.points ?? [];
+  }
+
+  /** Begins a drag at a pose: gives where the points are, x, y and z of each. */
+  hold(controls: ControlValues, out?: Float32Array): Float32Array {
+    this.#write({ controls });
+    this.module.call((exports) => exports.understudy_hold(this.#live()));
+    return this.#give(Which.Points, 1, out);
+  }
+
+  /**
+   * Brings points to places, from the pose of the last {@link hold}: a network says about which controls, a few steps along
+   * the twin's derivatives correct them. What is not dragged stays where it was. `controls` gets the pose; where the points
+   * are then comes back.
+   */
+  drag({ move, pinned = [], sights, steps = 2 }: DragTargets, controls: Float32Array): Float32Array {
+    const targets = this.#view(Which.Targets, 1).fill(0);
+    const at = (point: number) => {
+      if (!(point in this.points)) throw new TwinError(`there is no point ${point}`);
+      return point * TARGET;
+    };
+    for (const point of pinned) targets[at(point)] = 1;
+    for (const [point, place] of move) {
+      targets[at(point)] = 2;
+      targets.set(Array.from(place).slice(0, 3), at(point) + 1);
+      const sight = sights?.get(point);
+      if (sight) targets.set(Array.from(sight).slice(0, 3), at(point) + 4);
+    }
+    this.module.call((exports) => exports.understudy_drag(this.#handle, steps));
+    fill(controls, this.#view(Which.Controls, 1));
+    return this.#view(Which.Points, 1);
   }
 
   /**

@@ -43,6 +43,11 @@ export class Actor {
     return this.#position.array as Float32Array;
   }
 
+  /** The unit normal of a vertex. */
+  normal(vertex: number): THREE.Vector3 {
+    return new THREE.Vector3().fromBufferAttribute(this.#normal, vertex);
+  }
+
   /** Puts the vertices, cm. */
   move(vertices: Float32Array): void {
     this.vertices.set(vertices);
