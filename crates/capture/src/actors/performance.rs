@@ -100,6 +100,15 @@ impl Performance {
         Played { frame, shape, positions, camera, head, detected, visibility: drawn.visibility }
     }
 
+    /// Exact landmarks of a frame, without drawing it.
+    pub fn marks(&self, index: usize) -> Detected {
+        let now = &self.take.frames[index];
+        let head = HeadPose::rest(self.pivot()).moved(now.turn, DVec3::ZERO);
+        let turned = |p: &Vec3| head.apply(p.as_dvec3()).as_vec3();
+        let positions: Vec<Vec3> = self.shape(index).iter().map(turned).collect();
+        Detected::exact(&self.actor.head.marks, &positions, &now.camera(&self.actor.camera))
+    }
+
     /// The exact motion from one frame to another.
     pub fn flow(&self, from: &Played, to: &Played) -> FlowField {
         self.actor.look.flow((&from.visibility, &from.camera), (&to.positions, &to.visibility, &to.camera))

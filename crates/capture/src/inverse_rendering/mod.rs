@@ -72,23 +72,22 @@ pub struct Model {
 impl Model {
     /// Of a head: its skin may be compared.
     pub fn of_head(head: &Head, look: Arc<Look>, light: Light, camera: Camera) -> Self {
-        let segments = head.mesh.segments();
-        let face = segments.find("face").map(|segment| segment as u32);
-        let at = |landmark: usize| head.mesh.positions()[head.marks.points[landmark] as usize];
-        let (chin, brow, height) = (at(8).y, at(19).y, at(27).y - at(8).y);
-        let front = |(vertex, place): (usize, &Vec3)| {
-            let level = (chin - 0.12 * height..brow + 0.25 * height).contains(&place.y);
-            Some(segments.of_vertex[vertex]) == face && level
-        };
-        Self {
-            look,
-            light,
-            rest: head.mesh.positions().to_vec(),
-            marks: Some(head.marks.clone()),
-            region: head.mesh.positions().iter().enumerate().map(front).collect(),
-            camera,
-        }
+        let rest = head.mesh.positions().to_vec();
+        Self { look, light, rest, marks: Some(head.marks.clone()), region: front_of(head), camera }
     }
+}
+
+/// Which vertices are of the front of a face: skin from under the chin to above the brows.
+pub fn front_of(head: &Head) -> Vec<bool> {
+    let segments = head.mesh.segments();
+    let face = segments.find("face").map(|segment| segment as u32);
+    let at = |landmark: usize| head.mesh.positions()[head.marks.points[landmark] as usize];
+    let (chin, brow, height) = (at(8).y, at(19).y, at(27).y - at(8).y);
+    let front = |(vertex, place): (usize, &Vec3)| {
+        let level = (chin - 0.12 * height..brow + 0.25 * height).contains(&place.y);
+        Some(segments.of_vertex[vertex]) == face && level
+    };
+    head.mesh.positions().iter().enumerate().map(front).collect()
 }
 
 /// What a detector saw in a frame, pixels.
