@@ -7,3 +7,16 @@ pub mod mediapipe;
 pub mod tflite;
 
 pub use frame::Frame;
+
+pub mod actors;
+mod camera;
+pub mod flow;
+pub mod gaze;
+mod image;
+pub mod inverse_rendering;
+mod marks;
+pub mod render;
+
+pub use camera::{Camera, HeadPose, Projected};
+pub use image::{Image, Sampled, hex, to_linear, to_srgb};
+pub use marks::{FaceMarks, MarkError, MarkPoint};

@@ -118,7 +118,7 @@ impl Driving {
 
 /// Controls of the bones that the head's turn and the gaze move, from the rig's own way with takes. A rig without such bones
 /// keeps what it has.
-fn turn_bones(take: &mut Take, subject: &Subject) -> Result<(), JobError> {
+pub(super) fn turn_bones(take: &mut Take, subject: &Subject) -> Result<(), JobError> {
     let Some(rig) = subject.rig().filter(|rig| rig.skeleton().is_some()) else { return Ok(()) };
     let whole = live_link(take);
     let Ok(clip) = clips::of_take(rig, Path::new("take"), &whole, &Silent) else { return Ok(()) };

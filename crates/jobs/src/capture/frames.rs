@@ -1,7 +1,7 @@
 //! Frames one after another, from whatever gives them: PNG files are read by ourselves, videos and cameras by the program
 //! `ffmpeg` (`ffmpeg.rs`), synthetic actors are drawn.
 
-use super::{Source, ffmpeg};
+use super::{Source, actor, ffmpeg};
 use crate::{JobError, Watch};
 use std::path::{Path, PathBuf};
 use understudy_capture::Frame;
@@ -31,7 +31,7 @@ pub(super) fn open(
         Source::Video(path) if is_png(path) => Ok(Box::new(Pictures::open(path, rate)?)),
         Source::Video(path) => Ok(Box::new(ffmpeg::Video::open(path, rate, seconds)?)),
         Source::Camera(device) => Ok(Box::new(ffmpeg::Video::camera(device, rate, seconds)?)),
-        Source::Actor(actor) => Err(JobError::setting("actor", format!("'{}' is not known", actor.name))),
+        Source::Actor(of) => actor::open(of),
     }
 }
 

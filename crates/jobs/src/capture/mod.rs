@@ -2,15 +2,19 @@
 //! in `frames.rs` and `ffmpeg.rs`, watching the actor in `watching.rs`, driving the rig in `driving.rs`, files in `output.rs`.
 //! Start at [`capture()`].
 
+mod actor;
 mod driving;
 mod ffmpeg;
 mod frames;
 mod output;
+mod rendering;
 #[cfg(test)]
 mod tests;
 mod watching;
 
+pub use actor::{ActorConfig, ActorReport, cast, draw_actor};
 pub use frames::Frames;
+pub use rendering::{Fitted, RenderConfig, RenderReport, RenderRow, capture_rendered};
 
 use crate::invert::Layout;
 use crate::outputs::{check_distinct, check_file};
@@ -263,10 +267,19 @@ fn check(config: &CaptureConfig) -> Result<(), JobError> {
         Source::Camera(_) => {}
         Source::Actor(actor) => truth = actor.truth.as_deref(),
     }
-    for path in [config.output.as_deref(), truth].into_iter().flatten() {
-        check_file(path, &inputs)?;
+    check_paths(&inputs, config.output.as_deref(), truth)
+}
+
+/// Whether the take and the truth can be written beside a rig.
+fn check_outputs(rig: &str, output: Option<&Path>, truth: Option<&Path>) -> Result<(), JobError> {
+    check_paths(&[Path::new(rig)], output, truth)
+}
+
+fn check_paths(inputs: &[&Path], output: Option<&Path>, truth: Option<&Path>) -> Result<(), JobError> {
+    for path in [output, truth].into_iter().flatten() {
+        check_file(path, inputs)?;
     }
-    if let (Some(output), Some(truth)) = (&config.output, truth) {
+    if let (Some(output), Some(truth)) = (output, truth) {
         check_distinct(&[("the take", output), ("the truth", truth)])?;
     }
     Ok(())
