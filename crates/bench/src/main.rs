@@ -14,6 +14,7 @@ mod face;
 mod ik;
 mod inverse;
 mod inverse_text;
+mod landmarks;
 mod sampling;
 mod skin;
 mod times;
@@ -54,6 +55,8 @@ enum Command {
     Auto(auto::AutoArguments),
     /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
     Skin(skin::SkinArguments),
+    /// Points, scores and head poses of faces beside MediaPipe itself.
+    Landmarks(landmarks::LandmarkArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
     Weights(weights::WeightsArguments),
 }
@@ -138,6 +141,7 @@ fn run(command: Command) -> Result<()> {
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
+        Command::Landmarks(arguments) => landmarks::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
     }
 }
