@@ -6,6 +6,7 @@ mod auto;
 mod body;
 mod body_peers;
 mod body_training;
+mod capture;
 mod console;
 mod diff;
 mod environment;
@@ -56,6 +57,8 @@ enum Command {
     Skin(skin::SkinArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
     Weights(weights::WeightsArguments),
+    /// Performance capture on actors whose weights are known.
+    Capture(capture::CaptureArguments),
 }
 
 /// What to race.
@@ -139,6 +142,7 @@ fn run(command: Command) -> Result<()> {
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
     }
 }
 
