@@ -121,7 +121,9 @@ Bones, mapping files, what is solved: docs/guides/mocap.md")]
     #[command(after_help = "Examples:
   understudy capture video.mp4 mira --landmarks face_landmarker.task --twin mira.twin -o take.csv
   understudy capture --camera /dev/video0 --seconds 10 mira --landmarks face_landmarker.task --twin mira.twin -o take.glb
-  understudy capture --actor synthetic:7 --truth truth.csv ict --landmarks face_landmarker.task -o take.csv
+  understudy capture --actor synthetic:7 --seconds 4 ict -o take.csv --truth truth.csv --report take.html
+  understudy capture --actor synthetic:7 ict --landmarks face_landmarker.task -o take.csv
+  understudy capture --actor synthetic:7 --seconds 20 --draw actors/7
 
 Videos and cameras are read through the program ffmpeg; folders of PNG files need none.
 Method, what is found, limits: docs/methods/capture.md")]

@@ -4,7 +4,7 @@ use crate::arguments::{Choices, by_name};
 use crate::invert_arguments::LAYOUTS;
 use clap::Args;
 use std::path::PathBuf;
-use understudy_jobs::capture::{Neutral, WhichFace};
+use understudy_jobs::capture::{ActorMethod, Fitted, Neutral, WhichFace};
 use understudy_jobs::invert::Layout;
 
 const FACES: Choices = &[
@@ -14,11 +14,22 @@ const FACES: Choices = &[
     ("right", "The one furthest to the right"),
 ];
 
+const METHODS: Choices = &[
+    ("landmarks", "As a video, by MediaPipe's landmarks"),
+    ("render", "By inverse rendering: the weights whose picture looks like the frame"),
+];
+
+const FITTED: Choices = &[
+    ("own", "A model of this actor: head, paint and light"),
+    ("mean", "The mean head, whoever is seen"),
+    ("landmarks", "Landmarks alone, as offsets from the actor's rest"),
+];
+
 /// Of `capture`.
 #[derive(Debug, Args)]
 pub struct CaptureArguments {
     /// The video (a folder of pictures or a picture serve as well) and the rig; with --camera or --actor the rig alone.
-    #[arg(required = true, num_args = 1..=2, value_names = ["VIDEO", "RIG"])]
+    #[arg(required_unless_present = "draw", num_args = 1..=2, value_names = ["VIDEO", "RIG"])]
     pub inputs: Vec<String>,
     /// The take: .csv of controls, a .glb, a .mp4 or a .png; without it only what was found is told.
     #[arg(short, long, value_name = "FILE")]
@@ -56,4 +67,21 @@ pub struct CaptureArguments {
     /// Writes the weights that made a synthetic actor's frames.
     #[arg(long, value_name = "FILE.csv", requires = "actor")]
     pub truth: Option<PathBuf>,
+    /// How a synthetic actor is captured: by the landmarks of a .task file, or by inverse rendering [default: inverse
+    /// rendering where no --landmarks are given].
+    #[arg(long, value_parser = by_name::<ActorMethod>(METHODS), requires = "actor")]
+    pub method: Option<ActorMethod>,
+    /// What inverse rendering fits: a model of this actor, the mean head, or landmarks alone.
+    #[arg(long, value_parser = by_name::<Fitted>(FITTED), default_value = "own", requires = "actor")]
+    pub fit: Fitted,
+    /// The synthetic actor's head turns before a camera that stands; it wears a helmet otherwise.
+    #[arg(long, requires = "actor")]
+    pub turning: bool,
+    /// A page with pictures, errors and curves of inverse rendering.
+    #[arg(long, value_name = "FILE.html", requires = "actor")]
+    pub report: Option<PathBuf>,
+    /// Draws the synthetic actor and does nothing else: a folder for frames, exact motion, landmarks and weights, or an
+    /// .mp4. A folder that was begun is continued.
+    #[arg(long, value_name = "FOLDER|FILE.mp4", requires = "actor", conflicts_with_all = ["output", "report", "truth", "landmarks"])]
+    pub draw: Option<PathBuf>,
 }

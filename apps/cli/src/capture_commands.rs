@@ -5,14 +5,51 @@ use crate::output::{self, count};
 use crate::progress::watched;
 use anyhow::Result;
 use understudy_jobs::JobError;
-use understudy_jobs::capture::{Actor, CaptureConfig, CaptureReport, Source, capture};
+use understudy_jobs::capture::{
+    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, RenderConfig, RenderReport,
+    RenderSettings, Source, capture, capture_rendered, draw_actor,
+};
 
 /// Seconds of a synthetic actor where none are named.
 const ACTOR_SECONDS: f32 = 4.0;
 
+/// Side of a drawn actor's pictures, pixels.
+const ACTOR_SIDE: usize = 512;
+
 /// `capture`.
 pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
     let wrong = |problem: &str| JobError::setting("capture", problem);
+    if let (Some(output), Some(name)) = (&arguments.draw, &arguments.actor) {
+        let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
+        let actor = Actor { name: name.clone(), seconds, truth: None };
+        let config =
+            ActorConfig { actor, output: output.clone(), side: ACTOR_SIDE, turning: arguments.turning };
+        let report = watched(|progress| draw_actor(&config, progress))?;
+        return output::print(json, &report, describe_drawn);
+    }
+    let rendered = match arguments.method {
+        Some(method) => method == ActorMethod::Render,
+        None => arguments.landmarks.is_none(),
+    };
+    if let (true, Some(name)) = (rendered, &arguments.actor) {
+        let [rig] = arguments.inputs.as_slice() else {
+            return Err(wrong("a rig alone is wanted beside --camera or --actor").into());
+        };
+        let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
+        let config = RenderConfig {
+            actor: Actor { name: name.clone(), seconds, truth: arguments.truth },
+            rig: rig.clone(),
+            fitted: arguments.fit,
+            turning: arguments.turning,
+            settings: RenderSettings::default(),
+            layout: arguments.layout,
+            output: arguments.output,
+            report: arguments.report,
+            command: format!("understudy capture --actor {name} --seconds {seconds} {rig}"),
+        };
+        let report = watched(|progress| capture_rendered(&config, progress))?;
+        return output::print(json, &report, describe_rendered);
+    }
     let mut inputs = arguments.inputs.into_iter();
     let (first, second) = (inputs.next().unwrap_or_default(), inputs.next());
     let (source, rig) = match (arguments.camera, arguments.actor, second) {
@@ -80,5 +117,42 @@ fn describe(report: &CaptureReport) -> String {
         "{:.1} ms per frame to watch and {:.1} ms to drive; {:.0} frames per second on one core, decoding included",
         report.watch_ms, report.drive_ms, report.frames_per_second
     ));
+    lines.join("\n")
+}
+
+fn describe_drawn(report: &ActorReport) -> String {
+    let kept = match report.kept {
+        0 => String::new(),
+        kept => format!(", {kept} of them left by an earlier run"),
+    };
+    format!("{}\n{}{kept}", report.output.display(), count(report.frames, "frame"))
+}
+
+fn describe_rendered(report: &RenderReport) -> String {
+    let mut lines: Vec<String> = report.file.iter().map(|file| file.display().to_string()).collect();
+    lines.push(format!(
+        "{} of {} at {} per second drive {} of '{}'; distances on the mean head, mm:",
+        count(report.frames, "frame"),
+        report.actor,
+        report.rate,
+        count(report.driven, "control"),
+        report.rig
+    ));
+    let widest = report.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    lines.push(format!("  {:widest$}   front  worst frame  landmarks  ms per frame", ""));
+    for row in &report.rows {
+        let ms = row.ms.map_or_else(|| "-".into(), |ms| format!("{ms:.1}"));
+        lines.push(format!(
+            "  {:widest$}  {:6.2}  {:11.2}  {:9.2}  {ms:>12}",
+            row.name, row.front_mm, row.worst_mm, row.landmarks_mm
+        ));
+    }
+    lines.push(format!(
+        "pupils {:.2}° off in the mean; {:.1} iterations per frame, and {:.1} ms of optical flow",
+        report.pupils_degrees, report.iterations, report.flow_ms
+    ));
+    if let Some(degrees) = report.head_degrees {
+        lines.push(format!("the head's turn is {degrees:.2}° off at most"));
+    }
     lines.join("\n")
 }

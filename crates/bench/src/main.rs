@@ -6,6 +6,7 @@ mod auto;
 mod body;
 mod body_peers;
 mod body_training;
+mod capture;
 mod console;
 mod diff;
 mod environment;
@@ -59,6 +60,8 @@ enum Command {
     Landmarks(landmarks::LandmarkArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
     Weights(weights::WeightsArguments),
+    /// Performance capture on actors whose weights are known.
+    Capture(capture::CaptureArguments),
 }
 
 /// What to race.
@@ -143,6 +146,7 @@ fn run(command: Command) -> Result<()> {
         Command::Skin(arguments) => skin::run(&arguments),
         Command::Landmarks(arguments) => landmarks::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
     }
 }
 

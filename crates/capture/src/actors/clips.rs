@@ -40,7 +40,7 @@ impl TakeFrame {
 const REST: f64 = 0.2;
 
 /// A performance of shapes with these names: the same seed, names and rate play the same. `turning` moves the head, up to
-/// about 12 degrees.
+/// about 12 degrees, before a camera that stands; without it the camera is on a helmet, which shakes.
 pub fn take(names: &[String], seconds: f64, rate: f64, seed: u64, turning: bool) -> Take {
     let library = PoseLibrary::new(names);
     let mut random = Random::stream(0x7461_6b65, seed);
@@ -68,14 +68,20 @@ pub fn take(names: &[String], seconds: f64, rate: f64, seed: u64, turning: bool)
         }
         // The shake fades in, so that the first frame is the calibrated one.
         let fade = (time / REST).min(1.0);
-        let slow = if turning { 1.0 } else { 0.0 };
+        let (shake, slow) = if turning { (0.0, fade) } else { (fade, 0.0) };
         TakeFrame {
             weights,
+<<<<<<< HEAD
             roll: fade * 0.02 * wave(time, 0, 1.4),
             shift: [fade * 0.010 * wave(time, 1, 1.7), fade * 0.010 * wave(time, 2, 1.9)],
             turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0))
                 * fade
                 * slow,
+=======
+            roll: shake * 0.02 * wave(time, 0, 1.4),
+            shift: [shake * 0.010 * wave(time, 1, 1.7), shake * 0.010 * wave(time, 2, 1.9)],
+            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0)) * slow,
+>>>>>>> actors
         }
     };
     Take { rate, frames: (0..count).map(frame).collect() }

@@ -26,6 +26,16 @@ use understudy_report::plot::{LinePlot, Series};
 use understudy_report::{Picture, Sheet};
 use understudy_runtime::live;
 
+/// How a synthetic actor is captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorMethod {
+    /// As a video is: by the landmarks of a `.task` file.
+    Landmarks,
+    /// By inverse rendering.
+    Render,
+}
+
 /// What the weights of the take come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,19 +47,6 @@ pub enum Fitted {
     Mean,
     /// Landmarks alone, as offsets from the actor's rest on the mean head.
     Landmarks,
-}
-
-impl std::str::FromStr for Fitted {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "own" => Ok(Self::Own),
-            "mean" => Ok(Self::Mean),
-            "landmarks" => Ok(Self::Landmarks),
-            other => Err(format!("'{other}' is neither own, mean nor landmarks")),
-        }
-    }
 }
 
 impl Fitted {

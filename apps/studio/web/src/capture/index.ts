@@ -72,7 +72,7 @@ class CaptureTab implements Tab {
     context.project.follow((project) => {
       if (!project) return;
       this.#ramp.value = rampTexture(project.ramp);
-      const twins = project.twins.filter(({ kind }) => kind === "face" || kind === "diff");
+      const twins = project.twins.filter(({ kind }) => kind !== "body");
       const before = this.#twinChoice.value;
       fill(this.#twinChoice, [["", twins.length ? "Choose a twin…" : "No face twin in the project"], ...twins.map(({ path }) => [path, path] as const)], before);
       if (!this.#twin && twins.length > 0) {
