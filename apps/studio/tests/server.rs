@@ -336,6 +336,46 @@ fn tabs_do_not_disturb_each_other_and_free_what_they_held() {
 }
 
 #[test]
+fn handles_are_dragged_from_the_pose_that_a_page_sends() {
+    let studio = Running::start();
+    let rook = controls_of("rook");
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let reach = |id: u64, controls: &[f32], reach: Value, lock: Value| {
+            (id, json!({ "do": "pose_reach", "controls": controls, "reach": reach, "lock": lock }))
+        };
+        let (id, ask) = reach(1, &rook, json!({ "hand_L": [45.0, 120.0, 35.0] }), json!([]));
+        let early = command(&mut socket, id, ask).await;
+        assert!(early["error"].as_str().is_some_and(|e| e.contains("no rig with handles")), "{early}");
+        let open = json!({ "do": "pose_handles", "rig": "rook" });
+        let handles = command(&mut socket, 2, open).await;
+        assert_eq!(handles["ok"]["handles"].as_array().map(Vec::len), Some(5), "{handles}");
+        let (id, ask) = reach(3, &rook, json!({ "torso": [0.0, 86.0, 1.0] }), json!(["foot_L", "foot_R"]));
+        let done = command(&mut socket, id, ask).await;
+        let reached = done["ok"]["reached"].as_array().expect("three handles");
+        assert_eq!(reached.len(), 3, "{done}");
+        assert!(reached.iter().all(|r| r["distance_mm"].as_f64().is_some_and(|mm| mm < 0.2)), "{done}");
+        assert_eq!(done["ok"]["controls"].as_array().map(Vec::len), Some(rook.len()));
+        for (wrong, part) in [
+            (reach(4, &rook[1..], json!({ "hand_L": [0, 0, 0] }), json!([])).1, "controls"),
+            (reach(4, &rook, json!({ "hand_X": [0, 0, 0] }), json!([])).1, "hand_X"),
+            (reach(4, &rook, json!({ "hand_L": [null, 0, 0] }), json!([])).1, "not known"),
+            (reach(4, &rook, json!({ "hand_L": [1e12, 0, 0] }), json!([])).1, "farther"),
+            (reach(4, &rook, json!({}), json!(["tail"])).1, "tail"),
+            (json!({ "do": "pose_juggle" }), "not known"),
+            (json!({ "do": "pose_handles", "rig": "../x.glb" }), ""),
+        ] {
+            let refused = command(&mut socket, 4, wrong.clone()).await;
+            assert!(refused["error"].as_str().is_some_and(|e| e.contains(part)), "{wrong}: {refused}");
+        }
+        // Another tab has a rig of its own, or none.
+        let mut other = studio.socket().await;
+        let (id, ask) = reach(5, &rook, json!({ "hand_L": [45.0, 120.0, 35.0] }), json!([]));
+        assert!(command(&mut other, id, ask).await["error"].is_string());
+    });
+}
+
+#[test]
 fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
     let studio = Running::start();
     let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("it is embedded").rig;

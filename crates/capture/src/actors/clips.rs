@@ -71,17 +71,10 @@ pub fn take(names: &[String], seconds: f64, rate: f64, seed: u64, turning: bool)
         let (shake, slow) = if turning { (0.0, fade) } else { (fade, 0.0) };
         TakeFrame {
             weights,
-<<<<<<< HEAD
-            roll: fade * 0.02 * wave(time, 0, 1.4),
-            shift: [fade * 0.010 * wave(time, 1, 1.7), fade * 0.010 * wave(time, 2, 1.9)],
-            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0))
-                * fade
-                * slow,
-=======
             roll: shake * 0.02 * wave(time, 0, 1.4),
             shift: [shake * 0.010 * wave(time, 1, 1.7), shake * 0.010 * wave(time, 2, 1.9)],
-            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0)) * slow,
->>>>>>> actors
+            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0))
+                * slow,
         }
     };
     Take { rate, frames: (0..count).map(frame).collect() }

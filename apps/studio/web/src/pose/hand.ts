@@ -210,8 +210,15 @@ export class Hand {
   #move(held: ReadonlyMap<number, Pull>): void {
     const from = performance.now();
     this.#solve(held);
-    const { dataset } = this.element;
-    dataset["ms"] = `${dataset["ms"] ?? ""} ${(performance.now() - from).toFixed(2)}`.split(" ").slice(-60).join(" ");
+    this.#times.push(performance.now() - from);
+    if (this.#times.length > 120) this.#times.shift();
+  }
+
+  /** Milliseconds of the newest frames of drags: solving and, where the twin plays here, its vertices and normals. */
+  readonly #times: number[] = [];
+
+  get times(): readonly number[] {
+    return this.#times;
   }
 
   #solve(held: ReadonlyMap<number, Pull>): void {

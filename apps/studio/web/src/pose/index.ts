@@ -137,6 +137,14 @@ class PoseTab implements Tab {
     this.#against.addEventListener("change", () => this.#arrange());
     this.#rigChoice.addEventListener("change", () => void this.open(this.#rigChoice.value, undefined));
     this.#twinChoice.addEventListener("change", () => void this.open(this.#rigName, this.#twinChoice.value || null));
+    const drawn: number[] = [];
+    this.#viewer.ondraw = (milliseconds) => {
+      drawn.push(milliseconds);
+      if (drawn.length > 120) drawn.shift();
+      this.#stage.dataset["drawn"] = String(Number(this.#stage.dataset["drawn"] ?? 0) + 1);
+    };
+    // For those who measure: what a frame of a drag costs here.
+    this.#stage.addEventListener("measure", (event) => Object.assign((event as CustomEvent<object>).detail, { drags: [...this.#hand.times], draws: [...drawn] }));
     this.#viewer.onlayout = (views) => this.#place(views);
     this.#wipeByHand();
     acceptDrops(panel, (files) => void this.#take(files), (over) => { this.#dropNotice.hidden = !over; });

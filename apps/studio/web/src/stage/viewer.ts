@@ -33,8 +33,8 @@ export interface Sighting {
 
 export class Viewer {
   readonly canvas: HTMLCanvasElement;
-  /** Called after a frame is drawn. */
-  ondraw: () => void = () => {};
+  /** Called after a frame is handed to the graphics card, with the milliseconds that took. */
+  ondraw: (milliseconds: number) => void = () => {};
   /** Called where the views may lie elsewhere now: rectangles in CSS pixels, from the left. */
   onlayout: (views: Rectangle[]) => void = () => {};
   readonly #renderer: THREE.WebGLRenderer;
@@ -245,6 +245,7 @@ export class Viewer {
 
   #draw(): void {
     this.#dirty = false;
+    const from = performance.now();
     const offset = this.#camera.position.clone().sub(this.#orbit.target);
     this.#lamps.rotation.y = Math.atan2(offset.x, offset.z);
     this.#lamps.position.copy(this.#sphere.center);
@@ -272,6 +273,6 @@ export class Viewer {
       renderer.setScissorTest(true);
       renderer.render(this.#scene, this.#camera);
     });
-    this.ondraw();
+    this.ondraw(performance.now() - from);
   }
 }

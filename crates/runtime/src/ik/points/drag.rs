@@ -85,7 +85,7 @@ impl PointDrag {
         for (place, (control, range)) in controls.iter_mut().zip(solver.ranges()).enumerate() {
             let (start, said) = (self.controls[place], self.said[place]);
             *control = match range {
-                Some((low, high)) => (start + *control - said).clamp(low.min(start), high.max(start)),
+                Some((low, high)) => (start + (*control - said)).clamp(low.min(start), high.max(start)),
                 None => start,
             };
         }
