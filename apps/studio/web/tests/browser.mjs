@@ -7,10 +7,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look } from "./pixels.mjs";
+import * as capture from "./tabs/capture.mjs";
 import * as hand from "./tabs/hand.mjs";
 
 /** What tabs check for themselves, once a twin has been learned. */
-const TAB_CHECKS = [hand];
+const TAB_CHECKS = [hand, capture];
 
 const program = process.argv[2];
 const { folder, remove } = await scratch();
