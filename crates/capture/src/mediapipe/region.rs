@@ -101,9 +101,9 @@ impl Region {
                 // Far outside, one place is as good as another.
                 let x = (start[0] + across[0] * column as f32).clamp(-2.0, (width + 1) as f32);
                 let y = (start[1] + across[1] * column as f32).clamp(-2.0, (height + 1) as f32);
-                let (left, top) = (x.floor(), y.floor());
-                let (u, v) = (x - left, y - top);
-                let (left, top) = (left as i32, top as i32);
+                // Rounded down; neither is below -2.
+                let (left, top) = ((x + 2.0) as i32 - 2, (y + 2.0) as i32 - 2);
+                let (u, v) = (x - left as f32, y - top as f32);
                 let weights = [(1.0 - u) * (1.0 - v), u * (1.0 - v), (1.0 - u) * v, u * v];
                 if left >= 0 && top >= 0 && left + 1 < width && top + 1 < height {
                     let place = 3 * (top as usize * width as usize + left as usize);

@@ -96,7 +96,7 @@ impl Packed {
         out: &mut [f32],
     ) {
         match self.width {
-            8 => self.walk::<8, 8, FUSED>(x, residual, activation, out),
+            8 => self.walk::<6, 8, FUSED>(x, residual, activation, out),
             _ => self.walk::<6, 16, FUSED>(x, residual, activation, out),
         }
     }
@@ -120,22 +120,31 @@ impl Packed {
                 let bias = &self.bias[panel * WIDTH..][..WIDTH];
                 let start = panel * WIDTH;
                 let end = columns.min(start + WIDTH);
-                let mut store = |r: usize, sums: &[f32; WIDTH]| {
-                    let place = (row + r) * columns;
-                    let slot = &mut out[place + start..place + end];
-                    let more = residual.map(|residual| &residual[place + start..place + end]);
-                    finish(sums, more, activation, start, slot);
-                };
+                // Loops rather than closures: a closure would be built without the features of its caller.
                 if many {
                     let sums = tile::<ROWS, WIDTH, FUSED>(&x[row * depth..], depth, weights, bias);
-                    (0..ROWS).for_each(|r| store(r, &sums[r]));
+                    for r in 0..ROWS {
+                        let place = (row + r) * columns;
+                        let slot = &mut out[place + start..place + end];
+                        finish(&sums[r], side(residual, place + start, place + end), activation, start, slot);
+                    }
                 } else {
                     let sums = tile::<1, WIDTH, FUSED>(&x[row * depth..], depth, weights, bias);
-                    store(0, &sums[0]);
+                    let place = row * columns;
+                    let slot = &mut out[place + start..place + end];
+                    finish(&sums[0], side(residual, place + start, place + end), activation, start, slot);
                 }
             }
             row += count;
         }
+    }
+}
+
+#[inline(always)]
+fn side(residual: Option<&[f32]>, start: usize, end: usize) -> Option<&[f32]> {
+    match residual {
+        Some(residual) => Some(&residual[start..end]),
+        None => None,
     }
 }
 
@@ -150,27 +159,40 @@ fn finish<const WIDTH: usize>(
 ) {
     let mut values = *sums;
     if let Some(residual) = residual {
-        match residual.first_chunk::<WIDTH>() {
-            Some(whole) => (0..WIDTH).for_each(|lane| values[lane] += whole[lane]),
-            None => values.iter_mut().zip(residual).for_each(|(value, more)| *value += more),
+        if let Some(whole) = residual.first_chunk::<WIDTH>() {
+            for lane in 0..WIDTH {
+                values[lane] += whole[lane];
+            }
+        } else {
+            for lane in 0..residual.len() {
+                values[lane] += residual[lane];
+            }
         }
     }
     match activation {
         Activation::None => {}
-        Activation::Relu => values.iter_mut().for_each(|x| *x = x.max(0.0)),
-        Activation::Relu6 => values.iter_mut().for_each(|x| *x = x.clamp(0.0, 6.0)),
-        Activation::Prelu(slopes) => match slopes[start..].first_chunk::<WIDTH>() {
-            Some(slopes) => {
+        Activation::Relu => {
+            for lane in 0..WIDTH {
+                values[lane] = values[lane].max(0.0);
+            }
+        }
+        Activation::Relu6 => {
+            for lane in 0..WIDTH {
+                values[lane] = values[lane].clamp(0.0, 6.0);
+            }
+        }
+        Activation::Prelu(slopes) => {
+            let slopes = &slopes[start..];
+            if let Some(slopes) = slopes.first_chunk::<WIDTH>() {
                 for lane in 0..WIDTH {
                     values[lane] = values[lane].max(0.0) + slopes[lane] * values[lane].min(0.0);
                 }
-            }
-            None => {
-                for (x, slope) in values.iter_mut().zip(&slopes[start..]) {
-                    *x = x.max(0.0) + slope * x.min(0.0);
+            } else {
+                for lane in 0..slopes.len() {
+                    values[lane] = values[lane].max(0.0) + slopes[lane] * values[lane].min(0.0);
                 }
             }
-        },
+        }
     }
     match slot.first_chunk_mut::<WIDTH>() {
         Some(whole) => *whole = values,

@@ -30,8 +30,16 @@ impl Activation {
     pub fn apply(&self, values: &mut [f32], channels: usize) {
         match self {
             Self::None => {}
-            Self::Relu => values.iter_mut().for_each(|x| *x = x.max(0.0)),
-            Self::Relu6 => values.iter_mut().for_each(|x| *x = x.clamp(0.0, 6.0)),
+            Self::Relu => {
+                for x in values {
+                    *x = x.max(0.0);
+                }
+            }
+            Self::Relu6 => {
+                for x in values {
+                    *x = x.clamp(0.0, 6.0);
+                }
+            }
             Self::Prelu(slopes) => {
                 for pixel in values.chunks_exact_mut(channels) {
                     for (x, slope) in pixel.iter_mut().zip(slopes) {
