@@ -323,7 +323,7 @@ await step("nothing serious is found by axe, nothing overlaps: light and dark, t
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, width, height] of [["desk", 1280, 720], ["tablet", 820, 1180], ["zoom", 640, 360]]) {
       await page.setViewportSize({ width, height });
-      for (const tab of ["Pose", "Learn", "Invert"]) {
+      for (const tab of ["Pose", "Learn", "Invert", "Capture"]) {
         await page.getByRole("tab", { name: new RegExp(tab) }).click();
         await page.waitForTimeout(350);
         await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-${name}-${theme}.png`) });
