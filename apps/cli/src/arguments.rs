@@ -2,6 +2,7 @@
 //! in `commands`.
 
 use crate::blender_arguments::BlenderArguments;
+use crate::capture_arguments::CaptureArguments;
 use crate::import_arguments::ImportArguments;
 use crate::invert_arguments::InvertArguments;
 use crate::learn_arguments::LearnCommand;
@@ -116,6 +117,17 @@ Bones, mapping files, what is solved: docs/guides/mocap.md")]
     /// Learns latent spaces of an artist's clips, and plays scripts through them.
     #[command(subcommand, after_help = "Example: understudy motion learn mira -o mira.motion")]
     Motion(MotionCommand),
+    /// Drives a rig by an actor's face: a video, a camera or a synthetic actor in, a take out.
+    #[command(after_help = "Examples:
+  understudy capture video.mp4 mira --landmarks face_landmarker.task --twin mira.twin -o take.csv
+  understudy capture --camera /dev/video0 --seconds 10 mira --landmarks face_landmarker.task --twin mira.twin -o take.glb
+  understudy capture --actor synthetic:7 --seconds 4 ict -o take.csv --truth truth.csv --report take.html
+  understudy capture --actor synthetic:7 ict --landmarks face_landmarker.task -o take.csv
+  understudy capture --actor synthetic:7 --seconds 20 --draw actors/7
+
+Videos and cameras are read through the program ffmpeg; folders of PNG files need none.
+Method, what is found, limits: docs/methods/capture.md")]
+    Capture(Box<CaptureArguments>),
     /// Shows everything on the embedded characters and makes a report.
     #[command(after_help = "Example: understudy demo -o demo")]
     Demo(DemoArguments),

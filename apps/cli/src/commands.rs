@@ -3,6 +3,7 @@
 use crate::arguments::{
     Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
 };
+use crate::capture_commands::run_capture;
 use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
@@ -42,6 +43,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Command::Invert(arguments) => run_invert(json, *arguments),
         Command::Retarget(arguments) => run_retarget(json, arguments),
         Command::Motion(command) => run_motion(json, command),
+        Command::Capture(arguments) => run_capture(json, *arguments),
         Command::Demo(arguments) => run_demo(json, arguments),
         Command::Learn(command) => run_learn(json, command),
         Command::Eval(arguments) => run_eval(json, arguments),

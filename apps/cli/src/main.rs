@@ -4,6 +4,8 @@
 mod arguments;
 mod blender_arguments;
 mod blender_text;
+mod capture_arguments;
+mod capture_commands;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;

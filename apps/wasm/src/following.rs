@@ -30,6 +30,11 @@ impl Following {
         }))
     }
 
+    /// What it solves with, for others.
+    pub fn ik(&self) -> Arc<PointIk> {
+        Arc::clone(self.solver.ik())
+    }
+
     pub fn count(&self) -> usize {
         self.points.len()
     }

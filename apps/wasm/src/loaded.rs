@@ -1,6 +1,7 @@
 //! What stands behind a handle: a twin, its player, and the arrays through which poses and vertices go in and out.
 
 use crate::following::Following;
+use crate::live::Live;
 use understudy_core::{ControlSpecs, Face};
 use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
 
@@ -32,11 +33,15 @@ pub enum Buffer {
     Points,
     /// 10: where points shall be, 7 numbers each, in: see `following.rs`.
     Targets,
+    /// 11: a face that was seen, in: see `live.rs`.
+    Face,
+    /// 12: what the actor does, out: see `live.rs`.
+    Performance,
 }
 
 impl Buffer {
     pub fn of(number: usize) -> Result<Self, String> {
-        const ALL: [Buffer; 11] = [
+        const ALL: [Buffer; 13] = [
             Buffer::Controls,
             Buffer::Bones,
             Buffer::Vertices,
@@ -48,6 +53,8 @@ impl Buffer {
             Buffer::Extras,
             Buffer::Points,
             Buffer::Targets,
+            Buffer::Face,
+            Buffer::Performance,
         ];
         ALL.get(number).copied().ok_or_else(|| format!("there is no array of number {number}"))
     }
@@ -94,6 +101,7 @@ pub struct Loaded {
     faces: Vec<[u32; 4]>,
     rest_bones: Vec<[f32; MATRIX]>,
     following: Option<Following>,
+    live: Option<Live>,
 }
 
 fn affine(matrix: &[f32; MATRIX]) -> Affine3A {
@@ -117,6 +125,7 @@ impl Loaded {
         let following = Following::read(bytes, &twin)?;
         Ok(Self {
             following,
+            live: None,
             player: twin.player(1),
             controls: Vec::new(),
             extras: Vec::new(),
@@ -180,6 +189,8 @@ impl Loaded {
             Buffer::RestBones => MATRIX * self.rest_bones.len(),
             Buffer::Points => 3 * self.following.as_ref().map_or(0, Following::count),
             Buffer::Targets => Following::NUMBERS * self.following.as_ref().map_or(0, Following::count),
+            Buffer::Face => Live::INPUT,
+            Buffer::Performance => Live::OUTPUT,
         }
     }
 
@@ -225,7 +236,35 @@ impl Loaded {
             Buffer::RestBones => self.rest_bones.as_ptr() as usize,
             Buffer::Points => self.following()?.points.as_ptr() as usize,
             Buffer::Targets => self.following()?.targets.as_ptr() as usize,
+            Buffer::Face => self.live()?.input.as_ptr() as usize,
+            Buffer::Performance => self.live()?.output.as_ptr() as usize,
         })
+    }
+
+    fn live(&mut self) -> Result<&mut Live, String> {
+        self.live.as_mut().ok_or_else(|| "nobody drives this twin yet".into())
+    }
+
+    /// An actor drives it from now on: `geometry` is the canonical face of a `.task` file.
+    pub fn begin_live(&mut self, geometry: &[u8]) -> Result<usize, String> {
+        let specs = self.posing_controls().ok_or("this twin is posed by bones: an actor drives controls")?;
+        let live = Live::new(geometry, specs, self.following.as_ref().map(Following::ik))?;
+        self.live = Some(live);
+        Ok(1)
+    }
+
+    /// Takes the face in the array as the actor at rest.
+    pub fn live_rest(&mut self) -> Result<usize, String> {
+        self.live()?.rest()
+    }
+
+    /// The next frame; writes controls and what the actor does.
+    pub fn live_follow(&mut self, seen: bool, seconds: f32) -> Result<usize, String> {
+        self.address(Buffer::Controls, 1)?;
+        let count = self.control_count();
+        let Self { live, controls, .. } = self;
+        let live = live.as_mut().ok_or("nobody drives this twin yet")?;
+        live.follow(seen, seconds, &mut controls[..count])
     }
 
     fn following(&mut self) -> Result<&mut Following, String> {

@@ -40,7 +40,10 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     refused(understudy_pose(handle, 2, 1), "not by 2");
     refused(understudy_pose(handle, 0, usize::MAX), "no memory");
     refused(understudy_buffer(handle, 2, usize::MAX / 8), "no memory");
-    refused(understudy_buffer(handle, 11, 1), "no array of number 11");
+    refused(understudy_buffer(handle, 13, 1), "no array of number 13");
+    refused(understudy_buffer(handle, 11, 1), "nobody drives this twin");
+    refused(understudy_live_follow(handle, 1, 1), "nobody drives this twin");
+    refused(understudy_live(handle), "canonical face");
     refused(understudy_buffer(handle, 9, 1), "not learned to follow points");
     refused(understudy_hold(handle), "not learned to follow points");
     refused(understudy_drag(handle, 2), "not learned to follow points");

@@ -4,10 +4,11 @@
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
 //! [`characters`], [`sample`], [`mod@import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`],
-//! [`retarget`], [`motion`],
+//! [`retarget`], [`motion`], [`mod@capture`],
 //! [`demo`].
 
 pub mod blender;
+pub mod capture;
 pub mod characters;
 pub mod clips;
 mod contact_sheet;

@@ -10,8 +10,9 @@ import { learnTab } from "./learn";
 import { invertTab } from "./invert";
 import { weightsTab } from "./weights";
 import { motionTab } from "./motion";
+import { captureTab } from "./capture";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab, captureTab];
 
 const server = new Server();
 const context = new Context(server);

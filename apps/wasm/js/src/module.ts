@@ -36,6 +36,9 @@ interface Exports {
   understudy_motion_step(handle: number, frames: number): number;
   understudy_motion_controls(handle: number): number;
   understudy_motion_situation(handle: number): number;
+  understudy_live(handle: number): number;
+  understudy_live_rest(handle: number): number;
+  understudy_live_follow(handle: number, seen: number, microseconds: number): number;
 }
 
 // The smallest modules that use an instruction of each kind: `v128.const; drop`, and `f32x4.relaxed_madd` on zeros.

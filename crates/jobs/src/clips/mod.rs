@@ -79,6 +79,19 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
     player.finish(inner.map_or_else(|| base.clone(), |inner| format!("{base} {inner}")), watch)
 }
 
+/// A take as a clip of the rig. `path` names it in messages.
+pub(crate) fn of_take(
+    rig: &dyn Rig,
+    path: &Path,
+    take: &understudy_io::live_link::LiveLinkTake,
+    watch: &dyn Watch,
+) -> Result<Clip, JobError> {
+    let mut player = ClipBuilder::new(rig, path);
+    let times: Vec<f32> = take.times.iter().map(|time| *time as f32).collect();
+    player.values(&take.names, &take.frames, &times, take.rate)?;
+    player.finish("take".into(), watch)
+}
+
 /// A rig's own clips with those that `names` find in files, and what all of `names` are called among them.
 pub(crate) fn with_files(
     rig: &dyn Rig,

@@ -6,6 +6,7 @@ mod model_rig;
 mod recorded;
 
 pub use data::{data_folder, open_real_in};
+pub(crate) use data::real_file;
 pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;
 

@@ -113,7 +113,9 @@ impl PointSolver {
         let mut free: Vec<usize> = (0..controls.len())
             .filter(|&control| {
                 let owned = &ik.controls[control];
-                !owned.regions.is_empty() && owned.regions.iter().all(|region| part.regions.contains(region))
+                !self.held[control]
+                    && !owned.regions.is_empty()
+                    && owned.regions.iter().all(|region| part.regions.contains(region))
             })
             .collect();
         let (width, count) = (controls.len(), part.points.len());

@@ -236,6 +236,7 @@ impl PointIk {
             buffers: [vec![0.0; widest], vec![0.0; widest]],
             vertices: vec![Vec3::ZERO; self.part.vertex_count()],
             weights: vec![1.0; self.points.len()],
+            held: vec![false; self.controls.len()],
             sights: vec![Vec3::ZERO; self.points.len()],
             parts: Vec::new(),
             steps: correct::Steps::default(),
@@ -254,6 +255,8 @@ pub struct PointSolver {
     vertices: Vec<Vec3>,
     /// How much each point counts in corrections.
     weights: Vec<f32>,
+    /// Controls that stay at rest whatever the points ask for.
+    held: Vec<bool>,
     /// Along which direction each point is looked at, of unit length; zero where it is from everywhere.
     sights: Vec<Vec3>,
     /// The points of the regions that were corrected last.
@@ -273,6 +276,19 @@ impl PointSolver {
         check_finite("weights of points", weights.iter().map(|weight| weight.is_finite()))?;
         self.weights.copy_from_slice(weights);
         Ok(())
+    }
+
+    /// Keeps these controls at rest, whatever points ask for: what turns a head has a source of its own. Those held before are
+    /// free again; a control that does not exist is ignored.
+    pub fn hold(&mut self, controls: &[usize]) {
+        self.held.fill(false);
+        controls.iter().filter_map(|control| Some(*self.held.get_mut(*control)? = true)).for_each(drop);
+    }
+
+    /// The held controls with where they rest.
+    pub fn held(&self) -> impl Iterator<Item = (usize, f32)> {
+        let held = self.held.iter().zip(&self.ik.controls).enumerate().filter(|(_, (held, _))| **held);
+        held.map(|(control, (_, owned))| (control, owned.neutral))
     }
 
     /// Along which direction each point is looked at while it is corrected, zero where it is from everywhere: who drags a
@@ -349,6 +365,11 @@ impl PointSolver {
         for (control, owned) in controls.iter_mut().zip(&ik.controls) {
             let mean = *control / owned.regions.len().max(1) as f32;
             *control = (owned.neutral + (owned.high - owned.low) * mean).clamp(owned.low, owned.high);
+        }
+        for ((control, owned), held) in controls.iter_mut().zip(&ik.controls).zip(&self.held) {
+            if *held {
+                *control = owned.neutral;
+            }
         }
         Ok(())
     }
