@@ -71,7 +71,8 @@ impl Samples {
         let mut drawn: Vec<(usize, [f64; 3])> = Vec::new();
         if total > 0.0 {
             for _ in 0..count {
-                let triangle = reach.partition_point(|sum| *sum <= random.unit() * total).min(reach.len() - 1);
+                let wanted = random.unit() * total;
+                let triangle = reach.partition_point(|sum| *sum <= wanted).min(reach.len() - 1);
                 let (u, v) = (random.unit().sqrt(), random.unit());
                 drawn.push((triangle, [1.0 - u, u * (1.0 - v), u * v]));
             }

@@ -168,11 +168,12 @@ pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<Rend
     let freedom = if config.turning { Freedom::Head } else { Freedom::InPlane };
     let settings = RenderSettings { freedom, ..config.settings.clone() };
     let measure = Measure::new(&cast, &performance);
+    let mean = cast.rendered(SIDE);
     let mut rows = vec![measure.row("doing nothing", None, None)];
     let mut found = None;
     let mut solved_all = Vec::new();
     for way in Fitted::ALL {
-        let solved = solve(way, &cast, &performance, &seen, &settings, watch)?;
+        let solved = solve(way, &mean, &performance, &seen, &settings, watch)?;
         rows.push(measure.row(way.label(), Some(&solved.weights), Some(solved.ms)));
         if way == config.fitted {
             found = Some(solved_all.len());
@@ -215,7 +216,7 @@ pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<Rend
         driven,
     };
     if let Some(page) = page {
-        page.write(&html(config, &report, &cast, &performance, &seen, solved, &measure))?;
+        page.write(&html(config, &report, &mean, &performance, &seen, solved, &measure))?;
     }
     Ok(report)
 }
@@ -280,15 +281,14 @@ impl Carried {
 
 fn solve(
     way: Fitted,
-    cast: &Cast,
+    mean: &people::Actor,
     performance: &Performance,
     seen: &[Seen],
     settings: &RenderSettings,
     watch: &dyn Watch,
 ) -> Result<Solved, JobError> {
     let actor = &performance.actor;
-    let mean = cast.rendered(SIDE);
-    let person = if way == Fitted::Own { actor } else { &mean };
+    let person = if way == Fitted::Own { actor } else { mean };
     let head = &person.head;
     let model = Model::of_head(head, person.look.clone(), person.light, person.camera);
     let settings = match way {
@@ -481,7 +481,7 @@ const SHOWN: usize = 6;
 fn html(
     config: &RenderConfig,
     report: &RenderReport,
-    cast: &Cast,
+    mean: &people::Actor,
     performance: &Performance,
     seen: &[Seen],
     solved: &Solved,
@@ -507,7 +507,8 @@ fn html(
             number(row.ms),
         ]);
     }
-    let rest = vec![0.0; cast.shape_names().len()];
+    let names: Vec<&str> = mean.head.shapes.shapes().iter().map(|shape| shape.name.as_str()).collect();
+    let rest = vec![0.0; names.len()];
     let error = |weights: &dyn Fn(usize) -> Vec<f32>| -> Vec<f64> {
         (0..seen.len()).map(|index| measure.frame(index, &weights(index))[0]).collect()
     };
@@ -526,16 +527,15 @@ fn html(
         .section(
             Section::new("Pictures")
                 .paragraph("The frame of the actor, the solved pose and the true one on the rig's own head.")
-                .picture(&pictures(cast, performance, seen, solved, SHOWN), "actor, solved, truth"),
+                .picture(&pictures(mean, performance, seen, solved, SHOWN), "actor, solved, truth"),
         );
     let mut curves = Section::new("Weights");
-    let names = cast.shape_names();
     let reach = |shape: usize| performance.take.frames.iter().map(|frame| frame.weights[shape]).sum::<f32>();
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by(|a, b| reach(*b).total_cmp(&reach(*a)));
     for shape in order.into_iter().take(6) {
         let of = |weights: &dyn Fn(usize) -> f32| (0..seen.len()).map(|index| f64::from(weights(index))).collect::<Vec<_>>();
-        let plot = LinePlot::new(names[shape].clone())
+        let plot = LinePlot::new(names[shape])
             .x_label("frame")
             .y_label("weight")
             .from_zero()
@@ -549,13 +549,13 @@ fn html(
 }
 
 /// Actor, solved and true pose of some frames.
-fn pictures(cast: &Cast, performance: &Performance, seen: &[Seen], solved: &Solved, count: usize) -> Picture {
+fn pictures(mean: &people::Actor, performance: &Performance, seen: &[Seen], solved: &Solved, count: usize) -> Picture {
     let side = 256;
-    let mean: people::Actor = cast.rendered(side);
+    let camera = mean.camera.scaled(side as f64 / SIDE as f64);
     let draw = |weights: &[f32]| {
         let mut positions: Vec<Vec3> = mean.head.mesh.positions().to_vec();
         mean.head.pose(weights, None, &mut positions);
-        picture(&mean.look.render(&positions, &mean.camera, &mean.light, [0.02; 3]).image.to_frame())
+        picture(&mean.look.render(&positions, &camera, &mean.light, [0.02; 3]).image.to_frame())
     };
     let mut sheet = Sheet::new(3).column_labels(["actor", "solved", "truth"].map(String::from));
     let shown = count.min(seen.len());
