@@ -6,8 +6,8 @@ use crate::progress::watched;
 use anyhow::Result;
 use understudy_jobs::JobError;
 use understudy_jobs::capture::{
-    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, RenderConfig, RenderReport, RenderSettings,
-    Source, capture, capture_rendered, draw_actor,
+    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, RenderConfig, RenderReport,
+    RenderSettings, Source, capture, capture_rendered, draw_actor,
 };
 
 /// Seconds of a synthetic actor where none are named.
@@ -22,7 +22,8 @@ pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
     if let (Some(output), Some(name)) = (&arguments.draw, &arguments.actor) {
         let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
         let actor = Actor { name: name.clone(), seconds, truth: None };
-        let config = ActorConfig { actor, output: output.clone(), side: ACTOR_SIDE, turning: arguments.turning };
+        let config =
+            ActorConfig { actor, output: output.clone(), side: ACTOR_SIDE, turning: arguments.turning };
         let report = watched(|progress| draw_actor(&config, progress))?;
         return output::print(json, &report, describe_drawn);
     }

@@ -28,16 +28,19 @@ fn config(actor: Actor, output: &Path) -> RenderConfig {
 
 #[test]
 fn a_rendered_actor_is_captured_within_a_fraction_of_doing_nothing() {
-    let Some(data) = shared_data() else { return };
-    // SAFETY: nothing else runs in this process yet that reads the environment.
-    unsafe { std::env::set_var("UNDERSTUDY_DATA", data) };
+    if shared_data().is_none() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a scratch folder");
     let truth = folder.path().join("truth.csv");
     let actor = Actor { truth: Some(truth.clone()), ..actor("rendered:7", 0.5) };
     let report = capture_rendered(&config(actor, folder.path()), &Silent).expect("captures");
     assert_eq!(report.frames, 15);
     let [nothing, landmarks, _, own] = report.rows.as_slice() else { panic!("four rows: {:?}", report.rows) };
-    assert!(own.front_mm < 0.4 * nothing.front_mm && own.landmarks_mm < 0.4 * nothing.landmarks_mm, "{own:?} {nothing:?}");
+    assert!(
+        own.front_mm < 0.4 * nothing.front_mm && own.landmarks_mm < 0.4 * nothing.landmarks_mm,
+        "{own:?} {nothing:?}"
+    );
     assert!(own.front_mm < landmarks.front_mm, "{own:?} {landmarks:?}");
     assert!(report.pupils_degrees < 2.0, "{}", report.pupils_degrees);
     let lines = |path: &Path| std::fs::read_to_string(path).expect("written").lines().count();
@@ -49,7 +52,8 @@ fn a_rendered_actor_is_captured_within_a_fraction_of_doing_nothing() {
 
 fn draws_and_goes_on(folder: &Path) {
     let output = folder.join("seven");
-    let config = ActorConfig { actor: actor("synthetic:7", 0.1), output: output.clone(), side: 64, turning: true };
+    let config =
+        ActorConfig { actor: actor("synthetic:7", 0.1), output: output.clone(), side: 64, turning: true };
     assert_eq!(draw_actor(&config, &Silent).expect("draws").kept, 0);
     let read = |name: &str| std::fs::read(output.join(name)).expect(name);
     let names = ["frame-000002.png", "flow-000002.npz", "weights.csv", "landmarks.csv"];
@@ -66,13 +70,24 @@ fn draws_and_goes_on(folder: &Path) {
 fn what_cannot_be_played_is_told_in_a_line() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     for (name, seconds) in [("bob", 1.0), ("synthetic:", 1.0), ("synthetic:-1", 1.0), ("painted:1", 1.0)] {
-        let error = capture_rendered(&config(actor(name, seconds), folder.path()), &Silent).expect_err("no actor");
+        let error =
+            capture_rendered(&config(actor(name, seconds), folder.path()), &Silent).expect_err("no actor");
         let text = error.to_string();
         assert!(error.is_bad_input() && !text.contains('\n') && text.contains("actor"), "{text}");
-        let config = ActorConfig { actor: actor(name, seconds), output: folder.path().join("x"), side: 64, turning: false };
+        let config = ActorConfig {
+            actor: actor(name, seconds),
+            output: folder.path().join("x"),
+            side: 64,
+            turning: false,
+        };
         assert!(draw_actor(&config, &Silent).expect_err("no actor").is_bad_input());
     }
-    let config = ActorConfig { actor: actor("synthetic:1", 1.0), output: folder.path().join("x"), side: 3, turning: false };
+    let config = ActorConfig {
+        actor: actor("synthetic:1", 1.0),
+        output: folder.path().join("x"),
+        side: 3,
+        turning: false,
+    };
     assert!(draw_actor(&config, &Silent).expect_err("too small").is_bad_input());
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0, "nothing half-written");
 }

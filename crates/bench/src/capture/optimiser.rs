@@ -7,7 +7,9 @@ use std::time::Instant;
 use understudy_capture::actors::{Actor, Cast, FacePoints, Noise, Performance, Played, take};
 use understudy_capture::flow::{FlowSettings, flow};
 use understudy_capture::gaze::{degrees_between, gazes};
-use understudy_capture::inverse_rendering::{Freedom, Model, Observation, Optimiser, RenderSettings, Shapes, State};
+use understudy_capture::inverse_rendering::{
+    Freedom, Model, Observation, Optimiser, RenderSettings, Shapes, State,
+};
 use understudy_capture::render::FlowField;
 
 const SIDE: usize = 512;
@@ -37,7 +39,14 @@ impl Clip {
         let flow_ms = start.elapsed().as_secs_f64() * 1e3 / flows.len() as f64;
         let head = &performance.actor.head;
         let region = understudy_capture::inverse_rendering::front_of(head);
-        let points = FacePoints::new(&head.mesh.triangles(), head.mesh.positions(), &region, &head.marks.points, 1000, 15);
+        let points = FacePoints::new(
+            &head.mesh.triangles(),
+            head.mesh.positions(),
+            &region,
+            &head.marks.points,
+            1000,
+            15,
+        );
         Self { performance, played, flows, flow_ms, points }
     }
 
@@ -106,11 +115,19 @@ fn solve(clip: &Clip, settings: &RenderSettings, flows: bool) -> Result<Figures>
                 .sum();
             out.jitter += square / truth.len() as f64 / count;
         }
-        let both = gazes(&state.camera, &state.head, &head.eyes, head.mesh.positions(), played.detected.pupils, last);
+        let both = gazes(
+            &state.camera,
+            &state.head,
+            &head.eyes,
+            head.mesh.positions(),
+            played.detected.pupils,
+            last,
+        );
         last = [both[0].0, both[1].0];
         for side in 0..2 {
             let eye = &head.eyes[side];
-            out.pupils += degrees_between(eye, head.mesh.positions(), last[side], eye.gaze(truth)) / 2.0 / count;
+            out.pupils +=
+                degrees_between(eye, head.mesh.positions(), last[side], eye.gaze(truth)) / 2.0 / count;
         }
         let (found, wanted) = (state.head.degrees(), played.head.degrees());
         out.head = (0..3).map(|axis| (found[axis] - wanted[axis]).abs()).fold(out.head, f64::max);
@@ -134,8 +151,17 @@ fn line(name: &str, figures: &Figures) -> Vec<String> {
     ]
 }
 
-const HEAD: [&str; 9] =
-    ["", "front, cm", "worst frame", "landmarks, cm", "jitter", "active", "pupils, °", "iterations", "ms per frame"];
+const HEAD: [&str; 9] = [
+    "",
+    "front, cm",
+    "worst frame",
+    "landmarks, cm",
+    "jitter",
+    "active",
+    "pupils, °",
+    "iterations",
+    "ms per frame",
+];
 
 fn settings(arguments: &CaptureArguments) -> RenderSettings {
     RenderSettings { samples: arguments.samples, ..RenderSettings::default() }
@@ -143,12 +169,21 @@ fn settings(arguments: &CaptureArguments) -> RenderSettings {
 
 /// The rig's own head and two actors with a model of themselves.
 pub fn clips(cast: &Cast, arguments: &CaptureArguments) -> Result<()> {
-    let people = [("rendered style", cast.rendered(SIDE)), ("actor 15", cast.actor(15, SIDE)?), ("actor 16", cast.actor(16, SIDE)?)];
+    let people = [
+        ("rendered style", cast.rendered(SIDE)),
+        ("actor 15", cast.actor(15, SIDE)?),
+        ("actor 16", cast.actor(16, SIDE)?),
+    ];
     let mut rows = Vec::new();
     for (name, actor) in people {
         let clip = Clip::new(cast, actor, arguments, false, arguments.seconds);
         let [front, landmarks] = clip.neutral();
-        let mut nothing = vec![format!("{name}: doing nothing"), format!("{front:.4}"), String::new(), format!("{landmarks:.4}")];
+        let mut nothing = vec![
+            format!("{name}: doing nothing"),
+            format!("{front:.4}"),
+            String::new(),
+            format!("{landmarks:.4}"),
+        ];
         nothing.resize(HEAD.len(), String::new());
         rows.push(nothing);
         rows.push(line(&format!("{name}: solved"), &solve(&clip, &settings(arguments), true)?));
@@ -197,7 +232,12 @@ pub fn flows(cast: &Cast, arguments: &CaptureArguments) -> Result<()> {
                 let still = FlowField { motion: vec![[0.0; 2]; exact.motion.len()], ..found };
                 moved += still.end_point_error(&exact).unwrap_or(0.0) / count;
             }
-            rows.push(vec![format!("{name}, {size}"), format!("{error:.3}"), format!("{moved:.3}"), format!("{ms:.0}")]);
+            rows.push(vec![
+                format!("{name}, {size}"),
+                format!("{error:.3}"),
+                format!("{moved:.3}"),
+                format!("{ms:.0}"),
+            ]);
         }
     }
     print(&table(&["", "end-point error, px", "of no flow at all", "ms per frame"], &rows));
@@ -229,7 +269,8 @@ pub fn window(cast: &Cast, arguments: &CaptureArguments) -> Result<()> {
             let state = first.states.get(other?)?;
             Some((state.weights.as_slice(), flow.and_then(|at| clip.flows.get(at)?.as_ref())))
         };
-        let sides = [neighbour(index.checked_sub(1), Some(index)), neighbour(Some(index + 1), Some(index + 1))];
+        let sides =
+            [neighbour(index.checked_sub(1), Some(index)), neighbour(Some(index + 1), Some(index + 1))];
         let observation = Observation { image: &image, detected: &played.detected, flow: None };
         optimiser.solve_between(&observation, first.states[index].clone(), sides)?;
         let [front, landmarks] = clip.error(index, &optimiser.state().weights);
@@ -246,6 +287,9 @@ pub fn window(cast: &Cast, arguments: &CaptureArguments) -> Result<()> {
         again.states.push(optimiser.state().clone());
     }
     again.jitter = again.jitter.sqrt();
-    print(&table(&HEAD[..5], &[line("frame after frame", &first)[..5].to_vec(), line("between neighbours", &again)[..5].to_vec()]));
+    print(&table(
+        &HEAD[..5],
+        &[line("frame after frame", &first)[..5].to_vec(), line("between neighbours", &again)[..5].to_vec()],
+    ));
     Ok(())
 }

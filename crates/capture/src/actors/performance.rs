@@ -140,7 +140,14 @@ pub struct FaceError {
 
 impl FacePoints {
     /// `count` points on the triangles whose corners are in `region` and that face +Z.
-    pub fn new(triangles: &[[u32; 3]], rest: &[Vec3], region: &[bool], landmarks: &[u32], count: usize, seed: u64) -> Self {
+    pub fn new(
+        triangles: &[[u32; 3]],
+        rest: &[Vec3],
+        region: &[bool],
+        landmarks: &[u32],
+        count: usize,
+        seed: u64,
+    ) -> Self {
         let at = |vertex: u32| rest[vertex as usize];
         let mut total = 0.0f64;
         let mut reach = Vec::with_capacity(triangles.len());

@@ -157,7 +157,8 @@ const FLOW: FlowSettings = FlowSettings { smoothness: 0.06, warps: 3, sweeps: 20
 pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, JobError> {
     let kind = config.output.as_deref().map(output::kind).transpose()?;
     check_outputs(&config.rig, config.output.as_deref(), config.actor.truth.as_deref())?;
-    let outputs: Vec<&Path> = [config.output.as_deref(), config.actor.truth.as_deref()].into_iter().flatten().collect();
+    let outputs: Vec<&Path> =
+        [config.output.as_deref(), config.actor.truth.as_deref()].into_iter().flatten().collect();
     let page = config.report.as_deref().map(|path| BesideFile::check(path, &[], &outputs)).transpose()?;
     config.settings.check().map_err(|error| JobError::setting("capture", error))?;
     Who::parse(&config.actor.name)?;
@@ -222,7 +223,11 @@ pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<Rend
 }
 
 fn draw(performance: &Performance, watch: &dyn Watch) -> Result<(Vec<Seen>, f64), JobError> {
-    watch.event(Event::Started { what: "drawing the actor", total: performance.len() as u64, unit: "frames" });
+    watch.event(Event::Started {
+        what: "drawing the actor",
+        total: performance.len() as u64,
+        unit: "frames",
+    });
     let (mut seen, mut ms) = (Vec::new(), 0.0);
     let mut last: Option<understudy_capture::Image> = None;
     for index in 0..performance.len() {
@@ -232,7 +237,12 @@ fn draw(performance: &Performance, watch: &dyn Watch) -> Result<(Vec<Seen>, f64)
         let field = last.as_ref().map(|last| flow(last, &image, &FLOW));
         ms += start.elapsed().as_secs_f64() * 1e3;
         last = Some(image);
-        seen.push(Seen { frame: played.frame, detected: played.detected, head: played.head.degrees(), flow: field });
+        seen.push(Seen {
+            frame: played.frame,
+            detected: played.detected,
+            head: played.head.degrees(),
+            flow: field,
+        });
         watch.event(Event::Step { done: index as u64 + 1 });
         if watch.should_stop() {
             return Err(JobError::Stopped);
@@ -322,7 +332,8 @@ fn solve(
         out.ms += start.elapsed().as_secs_f64() * 1e3;
         out.iterations += report.costs.len() - 1;
         let state = optimiser.state();
-        let both = gazes(&state.camera, &state.head, &head.eyes, head.mesh.positions(), detected.pupils, last);
+        let both =
+            gazes(&state.camera, &state.head, &head.eyes, head.mesh.positions(), detected.pupils, last);
         out.fallbacks += usize::from(both.iter().any(|(_, case)| *case != GazeCase::Met));
         last = [both[0].0, both[1].0];
         let mut weights: Vec<f32> = state.weights.iter().map(|weight| *weight as f32).collect();
@@ -362,8 +373,19 @@ impl<'a> Measure<'a> {
         let head = cast.mean();
         let model_region = region(head);
         let landmarks = &head.marks.points;
-        let points = FacePoints::new(&head.mesh.triangles(), head.mesh.positions(), &model_region, landmarks, 1000, 15);
-        Self { head, points, truth: performance.take.frames.iter().map(|frame| frame.weights.as_slice()).collect() }
+        let points = FacePoints::new(
+            &head.mesh.triangles(),
+            head.mesh.positions(),
+            &model_region,
+            landmarks,
+            1000,
+            15,
+        );
+        Self {
+            head,
+            points,
+            truth: performance.take.frames.iter().map(|frame| frame.weights.as_slice()).collect(),
+        }
     }
 
     /// Distances of a frame, mm: front and landmarks.
@@ -411,9 +433,11 @@ fn drive(subject: &Subject, cast: &Cast, solved: &Solved) -> Result<(Take, usize
         .iter()
         .map(|spec| if spec.kind == ControlKind::Number { sources(&spec.name, &names) } else { Vec::new() })
         .collect();
-    let mean = |weights: &[f32], from: &[usize]| from.iter().map(|at| weights[*at]).sum::<f32>() / from.len() as f32;
+    let mean =
+        |weights: &[f32], from: &[usize]| from.iter().map(|at| weights[*at]).sum::<f32>() / from.len() as f32;
     let arkit_sources: Vec<Vec<usize>> = arkit::SHAPES.iter().map(|name| sources_of(name, &names)).collect();
-    let mut take = Take { rate: RATE as f32, controls: Vec::new(), performances: Vec::new(), points_mm: Vec::new() };
+    let mut take =
+        Take { rate: RATE as f32, controls: Vec::new(), performances: Vec::new(), points_mm: Vec::new() };
     for (index, weights) in solved.weights.iter().enumerate() {
         let mut controls: Controls = specs.defaults();
         for ((value, spec), from) in controls.0.iter_mut().zip(specs.iter()).zip(&sources) {
@@ -423,7 +447,8 @@ fn drive(subject: &Subject, cast: &Cast, solved: &Solved) -> Result<(Take, usize
         }
         take.controls.push(controls);
         let shapes = arkit_sources.iter().map(|from| if from.is_empty() { 0.0 } else { mean(weights, from) });
-        let gaze = solved.gazes[index].map(|[down, left]| [left.to_degrees() as f32, -down.to_degrees() as f32]);
+        let gaze =
+            solved.gazes[index].map(|[down, left]| [left.to_degrees() as f32, -down.to_degrees() as f32]);
         take.performances.push(live::Performance {
             local: Vec::new(),
             shapes: shapes.collect(),
@@ -453,7 +478,8 @@ fn sources(control: &str, names: &[String]) -> Vec<usize> {
 /// Shapes that make a canonical one: itself, or its halves.
 fn sources_of(canonical: &str, names: &[String]) -> Vec<usize> {
     let is = |name: &String| {
-        arkit::canonical(name) == Some(canonical) || arkit::half_of(name).is_some_and(|(whole, _)| whole == canonical)
+        arkit::canonical(name) == Some(canonical)
+            || arkit::half_of(name).is_some_and(|(whole, _)| whole == canonical)
     };
     (0..names.len()).filter(|at| is(&names[*at])).collect()
 }
@@ -523,7 +549,11 @@ fn html(
         .command(config.command.clone())
         .fact("frames", seen.len().to_string())
         .fact("pupils", format!("{:.2}° off in the mean", report.pupils_degrees))
-        .section(Section::new("Errors").table(table).plot(&errors, "Distance per frame to the face that was drawn"))
+        .section(
+            Section::new("Errors")
+                .table(table)
+                .plot(&errors, "Distance per frame to the face that was drawn"),
+        )
         .section(
             Section::new("Pictures")
                 .paragraph("The frame of the actor, the solved pose and the true one on the rig's own head.")
@@ -534,7 +564,9 @@ fn html(
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by(|a, b| reach(*b).total_cmp(&reach(*a)));
     for shape in order.into_iter().take(6) {
-        let of = |weights: &dyn Fn(usize) -> f32| (0..seen.len()).map(|index| f64::from(weights(index))).collect::<Vec<_>>();
+        let of = |weights: &dyn Fn(usize) -> f32| {
+            (0..seen.len()).map(|index| f64::from(weights(index))).collect::<Vec<_>>()
+        };
         let plot = LinePlot::new(names[shape])
             .x_label("frame")
             .y_label("weight")
@@ -549,7 +581,13 @@ fn html(
 }
 
 /// Actor, solved and true pose of some frames.
-fn pictures(mean: &people::Actor, performance: &Performance, seen: &[Seen], solved: &Solved, count: usize) -> Picture {
+fn pictures(
+    mean: &people::Actor,
+    performance: &Performance,
+    seen: &[Seen],
+    solved: &Solved,
+    count: usize,
+) -> Picture {
     let side = 256;
     let camera = mean.camera.scaled(side as f64 / SIDE as f64);
     let draw = |weights: &[f32]| {
