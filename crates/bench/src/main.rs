@@ -14,6 +14,7 @@ mod face;
 mod ik;
 mod inverse;
 mod inverse_text;
+mod kept;
 mod sampling;
 mod skin;
 mod times;
