@@ -99,6 +99,10 @@ fn eigen(mut a: Vec<f64>, n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     let mut vectors = vec![vec![0.0; n]; n];
     (0..n).for_each(|i| vectors[i][i] = 1.0);
     for _ in 0..60 {
+        let rest: f64 = (0..n * n).filter(|at| at / n != at % n).map(|at| a[at] * a[at]).sum();
+        if rest < 1e-28 {
+            break;
+        }
         for p in 0..n {
             for q in p + 1..n {
                 if a[p * n + q].abs() < 1e-300 {
