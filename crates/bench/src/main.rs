@@ -17,6 +17,7 @@ mod inverse;
 mod inverse_text;
 mod motion;
 mod landmarks;
+mod kept;
 mod sampling;
 mod skin;
 mod times;

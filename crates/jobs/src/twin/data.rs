@@ -92,6 +92,11 @@ impl Loaded {
     }
 }
 
+/// All poses of a dataset, for studies that learn from them more than once.
+pub fn read_recording(folder: &Path, watch: &dyn Watch) -> Result<Recording, JobError> {
+    Ok(Loaded::read(folder, watch)?.recording)
+}
+
 /// Whether a twin can be posed by what was recorded; puts the bones into its order, by name. Says what does not fit.
 pub(crate) fn match_twin(twin: &Twin, recording: &mut Recording) -> Result<(), String> {
     let inputs = &twin.header().inputs;

@@ -167,8 +167,13 @@ impl Bench<'_> {
             mechanism: MechanismChoice::None,
             ..LearnConfig::new(self.data, output, learning)
         };
-        let source =
-            Source { rig_name: self.rig_name, poses: self.trained.clone(), rig: self.rig, rig_ms: None };
+        let source = Source {
+            rig_name: self.rig_name,
+            poses: self.trained.clone(),
+            rig: self.rig,
+            rig_ms: None,
+            data: None,
+        };
         let said = Quiet { listener: self.watch, kind: config.learning.name() };
         Ok(learn_from(&config, source, &said, Instant::now())?.bytes)
     }
