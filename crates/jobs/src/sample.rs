@@ -5,7 +5,7 @@ use crate::blender::{self, BlenderOptions};
 use crate::failures::Failures;
 pub use crate::failures::{FailedPoses, Outcome};
 use crate::outputs::{CONTACT_SHEET, check_folder, is_of_dataset};
-use crate::twin::data::GUIDE;
+use crate::twin::data::{GUIDE, among_bones};
 use crate::{Event, JobError, Watch, clips, contact_sheet, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use understudy_core::{Affine3A, Controls, Skeleton};
+use understudy_core::{Affine3A, Controls, Skeleton, SkinWeights};
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
 use understudy_rigs::external::ExternalOptions;
 pub use understudy_rigs::sampling::Method;
@@ -252,7 +252,7 @@ pub fn record(
     let rest = DatasetRest {
         mesh: rig.mesh().clone(),
         skeleton: with_guides(rig)?,
-        weights: rig.skin_weights().cloned(),
+        weights: weights_for(rig)?,
     };
     // A rig that fails at once leaves no folder behind.
     let failures = Failures::new(&config.output, watch);
@@ -327,6 +327,13 @@ struct Run<'a> {
     next: AtomicUsize,
     failed: AtomicBool,
     done: Mutex<u64>,
+}
+
+/// The rig's skin weights, which its guides have no part in.
+fn weights_for(rig: &dyn Rig) -> Result<Option<SkinWeights>, JobError> {
+    let Some(weights) = rig.skin_weights() else { return Ok(None) };
+    let among = among_bones(weights, weights.bone_count() + rig.guides().len());
+    among.map(Some).map_err(|error| JobError::unusable(rig.name(), error))
 }
 
 /// The rig's bones and behind them its guides, which are recorded as bones of names of their own.

@@ -3,7 +3,7 @@
 use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
-use understudy_core::{Affine3A, Bone, Skeleton, SkeletonError, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Bone, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::{Recording, RecordingError};
 use understudy_rigs::Rig;
@@ -33,6 +33,12 @@ impl Guides {
         let rest = skeleton.inverse_bind()[own..].iter().map(Affine3A::inverse).collect();
         Ok((Some(skeleton.first(own)?), Self { names, rest, bones: Vec::new() }))
     }
+}
+
+/// Weights of the same bones where others stand behind them, or are taken away.
+pub(crate) fn among_bones(weights: &SkinWeights, count: usize) -> Result<SkinWeights, SkinError> {
+    let (offsets, bones, values) = weights.compressed();
+    SkinWeights::from_compressed(offsets.to_vec(), bones.to_vec(), values.to_vec(), count)
 }
 
 /// A dataset in memory, of any rig.
@@ -97,7 +103,9 @@ impl Loaded {
             }
         }
         watch.event(Event::Finished);
-        Ok(Self { header, weights: rest.weights.clone(), recording, guides, rig_ms: reader.rig_ms() })
+        let weights = rest.weights.as_ref().map(|weights| among_bones(weights, own));
+        let weights = weights.transpose().map_err(|error| JobError::unusable(folder, error))?;
+        Ok(Self { header, weights, recording, guides, rig_ms: reader.rig_ms() })
     }
 
     /// Reads at most `most` poses of a dataset that a twin is to be held against: of its mesh, with its bones in its
