@@ -5,6 +5,7 @@ use crate::blender::{self, BlenderOptions};
 use crate::failures::Failures;
 pub use crate::failures::{FailedPoses, Outcome};
 use crate::outputs::{CONTACT_SHEET, check_folder, is_of_dataset};
+use crate::twin::data::{GUIDE, among_bones};
 use crate::{Event, JobError, Watch, clips, contact_sheet, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use understudy_core::{Clip, Controls};
+use understudy_core::{Affine3A, Clip, Controls, Skeleton, SkinWeights};
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
 use understudy_rigs::external::ExternalOptions;
 pub use understudy_rigs::sampling::Method;
 use understudy_rigs::sampling::{PoseSource, SamplingConfig};
-use understudy_rigs::{Incident, Rig, RigPose};
+use understudy_rigs::{Guide, Incident, Rig, RigPose};
 
 /// What to record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,11 +249,8 @@ pub fn record(
         poses,
         chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
     };
-    let rest = DatasetRest {
-        mesh: rig.mesh().clone(),
-        skeleton: rig.skeleton().cloned(),
-        weights: rig.skin_weights().cloned(),
-    };
+    let rest =
+        DatasetRest { mesh: rig.mesh().clone(), skeleton: with_guides(rig)?, weights: weights_for(rig)? };
     // A rig that fails at once leaves no folder behind.
     let failures = Failures::new(&config.output, watch);
     let first = rig.evaluate_batch(&[source.pose(0)], &mut [RigPose::default()], &mut |incident| {
@@ -328,6 +326,26 @@ struct Run<'a> {
     done: Mutex<u64>,
 }
 
+/// The rig's skin weights, which its guides have no part in.
+fn weights_for(rig: &dyn Rig) -> Result<Option<SkinWeights>, JobError> {
+    let Some(weights) = rig.skin_weights() else { return Ok(None) };
+    let among = among_bones(weights, weights.bone_count() + rig.guides().len());
+    among.map(Some).map_err(|error| JobError::unusable(rig.name(), error))
+}
+
+/// The rig's bones and behind them its guides, which are recorded as bones of names of their own.
+fn with_guides(rig: &dyn Rig) -> Result<Option<Skeleton>, JobError> {
+    let Some(skeleton) = rig.skeleton() else { return Ok(None) };
+    let named = |guide: &Guide| (format!("{GUIDE}{}", guide.name), guide.rest);
+    let guides: Vec<(String, Affine3A)> = rig.guides().iter().map(named).collect();
+    match guides.is_empty() {
+        true => Ok(Some(skeleton.clone())),
+        false => {
+            skeleton.with_roots(&guides).map(Some).map_err(|error| JobError::unusable(rig.name(), error))
+        }
+    }
+}
+
 impl Run<'_> {
     fn work(&self) -> Result<(), JobError> {
         let result = self.take_chunks();
@@ -360,7 +378,8 @@ impl Run<'_> {
                     self.source.pose_into((place + index) as u64, controls);
                 }
                 self.evaluate(place, &mut controls, &mut poses[..count])?;
-                for (index, (controls, pose)) in controls.iter().zip(&poses).enumerate() {
+                for (index, (controls, pose)) in controls.iter().zip(&mut poses).enumerate() {
+                    pose.global.0.append(&mut pose.guides);
                     chunk.push(controls, &pose.global, &pose.vertices).map_err(|problem| {
                         JobError::Machine(format!("{}: pose {}: {problem}", self.header.rig, place + index))
                     })?;

@@ -3,8 +3,9 @@
 use crate::stack::Scratch;
 use thiserror::Error;
 use understudy_core::{
-    BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose,
-    JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
+    Affine3A, BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls,
+    GlobalPose, JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError,
+    SkinWeights, Vec3,
 };
 
 /// Why a rig could not be built or posed.
@@ -82,7 +83,19 @@ pub struct RigPose {
     pub vertices: Vec<Vec3>,
     /// World transforms of the bones, `[J]`; empty without a skeleton.
     pub global: GlobalPose,
+    /// World transforms of [`Rig::guides`], `[G]`.
+    pub guides: Vec<Affine3A>,
     pub(crate) scratch: Scratch,
+}
+
+/// A bone that moves no vertex, but in whose frame others move simply: what an animator takes hold of, the goal of a limb.
+/// Recorded so that how controls move bones can be learned; no twin asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guide {
+    /// Its name.
+    pub name: String,
+    /// Its world transform at rest.
+    pub rest: Affine3A,
 }
 
 /// Something that went wrong with a few poses of a batch and was tried again.
@@ -111,6 +124,11 @@ pub trait Rig: Send + Sync {
     /// The bones, where it has them.
     fn skeleton(&self) -> Option<&Skeleton> {
         None
+    }
+
+    /// Bones that move no vertex but explain the others, where it shows some.
+    fn guides(&self) -> &[Guide] {
+        &[]
     }
 
     /// How its controls move its bones, where it shows that.

@@ -2,7 +2,7 @@
 //! a kind supplies `Learn`. Start at [`learn`].
 
 use super::checkpoint::Checkpoints;
-use super::data::Loaded;
+use super::data::{Guides, Loaded};
 use super::kinds::{LearnDetails, Learning};
 use super::mechanism::{MechanismChoice, MechanismReport, Posing};
 use crate::outputs::check_file;
@@ -197,7 +197,14 @@ pub fn learn(config: &LearnConfig, watch: &dyn Watch) -> Result<LearnReport, Job
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
     let (rig_ms, data) = (loaded.rig_ms, Some(facts(&loaded.header)));
-    let source = Source { rig_name: &rig_name, poses: loaded.recording, rig: rig.as_deref(), rig_ms, data };
+    let source = Source {
+        rig_name: &rig_name,
+        poses: loaded.recording,
+        guides: loaded.guides,
+        rig: rig.as_deref(),
+        rig_ms,
+        data,
+    };
     learn_from(config, source, watch, start)
 }
 
@@ -213,6 +220,8 @@ pub(crate) struct Source<'a> {
     /// The rig's name.
     pub rig_name: &'a str,
     pub poses: Recording,
+    /// Bones that move no vertex, of the same poses.
+    pub guides: Guides,
     /// The rig itself, where it is at hand.
     pub rig: Option<&'a dyn Rig>,
     /// Its milliseconds per pose, where they were recorded.
@@ -231,11 +240,11 @@ pub(crate) fn learn_from(
     let job = config.learning.job();
     job.check()?;
     let pool = threads::pool(config.threads)?;
-    let Source { rig_name, poses, rig, rig_ms, data } = source;
+    let Source { rig_name, poses, guides, rig, rig_ms, data } = source;
     let count = poses.len();
     let run = Run { config, rig_name, rig_ms, data, watch, start };
     let posing = match config.learning {
-        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, config.mechanism),
+        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, &guides, config.mechanism),
         Learning::Face(_) | Learning::Skin(_) => None,
     };
     let learned = pool.install(|| job.learn(&run, poses, rig))?;

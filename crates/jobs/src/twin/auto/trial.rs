@@ -2,7 +2,7 @@
 //! command is done.
 
 use super::AutoConfig;
-use crate::twin::data::open_twin;
+use crate::twin::data::{Guides, open_twin};
 use crate::twin::kinds::Learning;
 use crate::twin::learn::{LearnConfig, Source, learn_from};
 use crate::twin::mechanism::MechanismChoice;
@@ -170,6 +170,8 @@ impl Bench<'_> {
         let source = Source {
             rig_name: self.rig_name,
             poses: self.trained.clone(),
+            // Trials are weighed by bones.
+            guides: Guides::default(),
             rig: self.rig,
             rig_ms: None,
             data: None,
