@@ -7,6 +7,7 @@ mod blender_text;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;
+mod farm_command;
 mod import_arguments;
 mod import_commands;
 mod info_text;
