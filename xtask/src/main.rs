@@ -61,13 +61,13 @@ fn main() -> Result<()> {
                 web::test()?;
                 studio::test()?;
                 c::test()?;
-                python::test(false, "dev")?;
+                python::test()?;
             }
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
                     cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
-                    python::test(true, "release")?;
+                    python::test_wheel()?;
                     cargo(&[
                         "test",
                         "--workspace",

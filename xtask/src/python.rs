@@ -52,31 +52,46 @@ pub fn wheel(folder: &Path, profile: &str) -> Result<PathBuf> {
     wheels.pop().context("maturin made no wheel")
 }
 
-/// The wheel's own tests, in an environment where it was installed; `all`: the farm's too.
-pub fn test(all: bool, profile: &str) -> Result<()> {
+/// The package's own tests against the module that the tests of the workspace built, without a wheel.
+pub fn test() -> Result<()> {
     if python().is_err() {
         println!("no Python 3.10 or newer: the package's tests are skipped");
         return Ok(());
     }
-    let folder = std::path::absolute(target_folder().join("python/wheels").join(profile))?;
-    let wheel = wheel(&folder, profile)?;
-    let packages: &[&str] = if all { &["numpy", PYTEST, RAY] } else { &["numpy", PYTEST] };
-    let programs = environment(if all { "test-all" } else { "test" }, packages)?;
+    let folder = target_folder().join("debug");
+    let package = std::path::absolute(target_folder().join("python/package/understudy"))?;
+    let _ = std::fs::remove_dir_all(&package);
+    std::fs::create_dir_all(&package)?;
+    for entry in std::fs::read_dir(root().join("apps/python/python/understudy"))?.flatten() {
+        if entry.path().is_file() {
+            std::fs::copy(entry.path(), package.join(entry.file_name()))?;
+        }
+    }
+    std::fs::copy(folder.join("deps/lib_native.so"), package.join("_native.abi3.so"))
+        .context("the tests of the workspace make the module: cargo test --workspace --test stub")?;
+    let programs = environment("test", &["numpy", PYTEST])?;
+    let above = package.parent().context("a folder")?;
+    run(pytest(&programs, &folder.join("understudy"))?
+        .args(["--ignore-glob", "*test_farm.py"])
+        .env("PYTHONPATH", above))
+}
+
+/// The wheel's own tests and the farm's, in an environment where it was installed.
+pub fn test_wheel() -> Result<()> {
+    let wheel = wheel(&std::path::absolute(target_folder().join("python/wheels"))?, "release")?;
+    let programs = environment("test-all", &["numpy", PYTEST, RAY])?;
     run(Command::new(programs.join("pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps"])
         .arg(&wheel))?;
-    let program = match profile {
-        "release" => built(&["build", "--release", "--package", "understudy"])?,
-        _ => built(&["build", "--workspace", "--bin", "understudy"])?,
-    };
+    let program = built(&["build", "--release", "--package", "understudy"])?;
+    run(pytest(&programs, &program)?.arg("-s"))
+}
+
+fn pytest(programs: &Path, understudy: &Path) -> Result<Command> {
     let mut pytest = Command::new(programs.join("pytest"));
     pytest.args(["-q", "-p", "no:cacheprovider"]).arg(root().join("apps/python/tests"));
-    if all {
-        pytest.arg("-s");
-    } else {
-        pytest.args(["--ignore-glob", "*test_farm.py"]);
-    }
-    run(pytest.env("UNDERSTUDY", std::path::absolute(program)?))
+    pytest.env("UNDERSTUDY", std::path::absolute(understudy)?);
+    Ok(pytest)
 }
 
 /// `cargo xtask wheel`.

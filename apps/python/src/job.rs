@@ -10,13 +10,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
+use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::active::{ActiveConfig, sample_actively};
 use understudy_jobs::twin::auto::{AutoConfig, learn_auto};
 use understudy_jobs::twin::bench::{BenchConfig, bench_twin};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::export::{ExportConfig, export};
 use understudy_jobs::twin::ik::{LearnIkConfig, learn_ik};
-use understudy_jobs::twin::kinds::Learning;
 use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::{Event, JobError, Watch};
 use understudy_jobs::{convert, info, invert, merge, motion, pose, render, sample, weights};
@@ -155,9 +155,9 @@ pub fn run(py: Python<'_>, name: &str, config: &str, listener: Option<Py<PyAny>>
     let (sender, receiver) = sync_channel(WAITING);
     let watch = Listener { events: sender, stop: AtomicBool::new(false) };
     let receiver = Mutex::new(receiver);
+    let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (watch, finished) = (&watch, AtomicBool::new(false));
-        let finished = &finished;
+        let (watch, finished) = (&watch, &finished);
         let job = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
             let _end = OnDrop(finished);
             work(name, given, watch)
