@@ -9,6 +9,7 @@ mod capture_commands;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;
+mod farm_command;
 mod game_arguments;
 mod game_commands;
 mod import_arguments;

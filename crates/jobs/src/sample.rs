@@ -20,6 +20,32 @@ pub use understudy_rigs::sampling::Method;
 use understudy_rigs::sampling::{PoseSource, SamplingConfig};
 use understudy_rigs::{Guide, Incident, Rig, RigPose};
 
+/// A part of a recording that one machine of several makes: every `of`-th chunk. Together they are the very bytes of one
+/// machine's run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// Which, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Shard {
+    fn check(self) -> Result<Self, JobError> {
+        if self.number == 0 || self.number > self.of {
+            let problem = format!("{}/{} is none: k/n with k from 1 to n is wanted", self.number, self.of);
+            return Err(JobError::setting("shard", problem));
+        }
+        Ok(self)
+    }
+
+    /// Whether it makes that chunk.
+    fn makes(self, chunk: usize) -> bool {
+        chunk % self.of == self.number - 1
+    }
+}
+
 /// What to record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -63,6 +89,8 @@ pub struct SampleConfig {
     pub skip_failed: bool,
     /// How a Blender file is used.
     pub blender: BlenderOptions,
+    /// Record only the chunks of this shard, for [`merge`](crate::merge) to join; all of them where it is `None`.
+    pub shard: Option<Shard>,
 }
 
 impl Default for SampleConfig {
@@ -87,6 +115,7 @@ impl Default for SampleConfig {
             timeout: ExternalOptions::default().patience.as_secs_f64(),
             skip_failed: false,
             blender: BlenderOptions::default(),
+            shard: None,
         }
     }
 }
@@ -157,6 +186,8 @@ pub struct SampleReport {
     pub resumed_from: u64,
     /// Files of poses.
     pub chunks: usize,
+    /// Which part of the recording that is; the whole where it is `None`.
+    pub shard: Option<Shard>,
     /// Bytes of the whole folder.
     pub bytes: u64,
     /// Bytes of numbers per pose.
@@ -237,6 +268,7 @@ pub fn record(
             "is not used: a frame of a clip has no other in its place",
         ));
     }
+    let shard = config.shard.map(Shard::check).transpose()?;
     let (source, sampling) = pose_source(rig, config, watch)?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {
@@ -261,11 +293,14 @@ pub fn record(
     }
 
     let writer = DatasetWriter::resume(&config.output, &header, &rest)?;
-    let missing = writer.missing();
-    let left: usize = missing.iter().map(|chunk| header.chunk_poses(*chunk).len()).sum();
-    let resumed_from = (poses - left) as u64;
+    let mine = |chunk: &usize| shard.is_none_or(|shard| shard.makes(*chunk));
+    let missing: Vec<usize> = writer.missing().into_iter().filter(mine).collect();
+    let count = |chunk: &usize| header.chunk_poses(*chunk).len();
+    let total: usize = (0..header.chunk_count()).filter(mine).map(|chunk| count(&chunk)).sum();
+    let left: usize = missing.iter().map(count).sum();
+    let resumed_from = (total - left) as u64;
     let what = format!("sampling {}", config.rig);
-    watch.event(Event::Started { what: &what, total: poses as u64, unit: "poses" });
+    watch.event(Event::Started { what: &what, total: total as u64, unit: "poses" });
     if resumed_from > 0 {
         watch.event(Event::Step { done: resumed_from });
     }
@@ -287,7 +322,9 @@ pub fn record(
     let results = pool.broadcast(|_| run.work());
     failures.write()?;
     results.into_iter().collect::<Result<(), JobError>>()?;
-    writer.finish_timed(rig.pose_ms())?;
+    if shard.is_none() {
+        writer.finish_timed(rig.pose_ms())?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     watch.event(Event::Finished);
     let shape = [header.controls.len(), rest.bone_count() * 12, rest.mesh.vertex_count() * 3];
@@ -296,9 +333,10 @@ pub fn record(
         rig: config.rig.clone(),
         method: sampling.method,
         seed: sampling.seed,
-        poses: poses as u64,
+        poses: total as u64,
         resumed_from,
-        chunks: header.chunk_count(),
+        chunks: (0..header.chunk_count()).filter(mine).count(),
+        shard,
         bytes: folder_bytes(&config.output),
         bytes_per_pose: 4 * shape.iter().sum::<usize>() as u64,
         threads,

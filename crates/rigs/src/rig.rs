@@ -208,3 +208,75 @@ pub trait Rig: Send + Sync {
         self.clips().iter().find(|clip| clip.name == name)
     }
 }
+
+/// A rig that several hold is one: each call goes to it.
+impl<R: Rig + ?Sized> Rig for std::sync::Arc<R> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn specs(&self) -> &ControlSpecs {
+        (**self).specs()
+    }
+
+    fn mesh(&self) -> &Mesh {
+        (**self).mesh()
+    }
+
+    fn skeleton(&self) -> Option<&Skeleton> {
+        (**self).skeleton()
+    }
+
+    fn mechanism(&self) -> Option<&JointMechanism> {
+        (**self).mechanism()
+    }
+
+    fn skin_weights(&self) -> Option<&SkinWeights> {
+        (**self).skin_weights()
+    }
+
+    fn blendshapes(&self) -> Option<&BlendshapeRig> {
+        (**self).blendshapes()
+    }
+
+    fn clips(&self) -> &[Clip] {
+        (**self).clips()
+    }
+
+    fn colours(&self) -> Option<&[Vec3]> {
+        (**self).colours()
+    }
+
+    fn evaluate(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate(controls, out)
+    }
+
+    fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate_from(rest, controls, out)
+    }
+
+    fn evaluate_bones(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate_bones(controls, out)
+    }
+
+    fn workers(&self) -> Option<usize> {
+        (**self).workers()
+    }
+
+    fn pose_ms(&self) -> Option<f64> {
+        (**self).pose_ms()
+    }
+
+    fn batch(&self) -> usize {
+        (**self).batch()
+    }
+
+    fn evaluate_batch(
+        &self,
+        controls: &[Controls],
+        out: &mut [RigPose],
+        hear: &mut dyn FnMut(Incident),
+    ) -> Result<(), (usize, RigError)> {
+        (**self).evaluate_batch(controls, out, hear)
+    }
+}

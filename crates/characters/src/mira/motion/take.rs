@@ -41,7 +41,8 @@ pub(super) struct Take {
 impl Take {
     /// Begins and ends at rest.
     pub fn new(name: &str, duration: f32) -> Self {
-        let phase = name.bytes().fold(0.0, |sum: f32, byte| (sum * 1.7 + f32::from(byte)) % 6.283);
+        let phase =
+            name.bytes().fold(0.0, |sum: f32, byte| (sum * 1.7 + f32::from(byte)) % std::f32::consts::TAU);
         let rest = Keyed { time: 0.0, values: Vec::new() };
         Self { name: name.into(), duration, keys: vec![rest], extra: Vec::new(), phase }
     }

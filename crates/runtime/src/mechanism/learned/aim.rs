@@ -86,7 +86,7 @@ impl Aim {
         (by_parent, by_target): (&mut Affine3A, &mut Affine3A),
     ) {
         let by_turn = by_frame.matrix3.to_cols_array().map(f64::from);
-        let by_place = DVec3::from(Vec3::from(by_frame.translation).as_dvec3());
+        let by_place = Vec3::from(by_frame.translation).as_dvec3();
         let (parent, target) = (numbers(parent), numbers(target));
         let value = |parent: &[f64; MAP], target: &[f64; MAP]| -> f64 {
             let seen = self.looking(parent, target);
