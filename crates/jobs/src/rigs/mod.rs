@@ -60,7 +60,7 @@ impl Names {
     pub fn present(watch: &dyn Watch) -> Vec<String> {
         let mut names: Vec<String> = Self::EMBEDDED.map(String::from).to_vec();
         for name in Self::REAL {
-            match data::real_file(name) {
+            match real_file(name) {
                 Ok(_) => names.push(name.into()),
                 Err(error) => watch.event(Event::Note { message: &error.to_string() }),
             }
@@ -162,7 +162,7 @@ pub(crate) fn tell_warnings(rig: &ExternalRig, name: &str, watch: &dyn Watch) {
 /// stands for no file then.
 pub(crate) fn source_file(name: &str) -> PathBuf {
     if Names::REAL.contains(&name) {
-        return data::real_file(name).unwrap_or_default();
+        return real_file(name).unwrap_or_default();
     }
     if Names::contains(name) { PathBuf::new() } else { name.into() }
 }

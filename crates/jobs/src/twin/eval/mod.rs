@@ -30,7 +30,7 @@ use std::time::Instant;
 use understudy_core::metrics::{
     best_bones, distances, enveloping_error, normal_angles, squared_distance, summarise,
 };
-use understudy_core::{Affine3A, Clip, Vec3};
+use understudy_core::{Affine3A, Vec3};
 use understudy_learn::{Frame, Method, PosedRig, Recording};
 use understudy_rigs::Rig;
 use understudy_runtime::Twin;
