@@ -249,11 +249,8 @@ pub fn record(
         poses,
         chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
     };
-    let rest = DatasetRest {
-        mesh: rig.mesh().clone(),
-        skeleton: with_guides(rig)?,
-        weights: weights_for(rig)?,
-    };
+    let rest =
+        DatasetRest { mesh: rig.mesh().clone(), skeleton: with_guides(rig)?, weights: weights_for(rig)? };
     // A rig that fails at once leaves no folder behind.
     let failures = Failures::new(&config.output, watch);
     let first = rig.evaluate_batch(&[source.pose(0)], &mut [RigPose::default()], &mut |incident| {
@@ -343,7 +340,9 @@ fn with_guides(rig: &dyn Rig) -> Result<Option<Skeleton>, JobError> {
     let guides: Vec<(String, Affine3A)> = rig.guides().iter().map(named).collect();
     match guides.is_empty() {
         true => Ok(Some(skeleton.clone())),
-        false => skeleton.with_roots(&guides).map(Some).map_err(|error| JobError::unusable(rig.name(), error)),
+        false => {
+            skeleton.with_roots(&guides).map(Some).map_err(|error| JobError::unusable(rig.name(), error))
+        }
     }
 }
 

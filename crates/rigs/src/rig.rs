@@ -3,8 +3,9 @@
 use crate::stack::Scratch;
 use thiserror::Error;
 use understudy_core::{
-    Affine3A, BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose,
-    JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
+    Affine3A, BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls,
+    GlobalPose, JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError,
+    SkinWeights, Vec3,
 };
 
 /// Why a rig could not be built or posed.

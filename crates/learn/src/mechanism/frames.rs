@@ -28,6 +28,8 @@ const HARD: f64 = 3e-3;
 const WORTH: f64 = 0.6;
 /// A place strays so far in a frame, as a share of the character's size, and still counts as fixed.
 const FIXED: f32 = 1.5e-3;
+/// A goal that stays in its place is seen where it turns by so much, radians.
+const TURNS: f32 = 0.05;
 /// Poses of quick fits, controls that they see, terms.
 const QUICK: (usize, usize, usize) = (900, 12, 90);
 /// Controls that a limb sees besides its goal.
@@ -64,9 +66,8 @@ pub(super) fn choose(poses: &PosedBones, probes: &Probes) -> Vec<Placing> {
             });
             let errors: Vec<f64> = errors.collect();
             let best = errors.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-            if let Some((place, error)) = best.filter(|(_, error)| **error < WORTH * left) {
+            if let Some((place, _)) = best.filter(|(_, error)| **error < WORTH * left) {
                 let (parent, aim) = tried[place].clone();
-                tracing(poses, bone, &parent, &aim, left, *error);
                 placings[bone] = with_goal(poses, probes, bone, parent, aim.clone());
                 if !taken.contains(&(parent, aim.clone())) {
                     taken.push((parent, aim));
@@ -85,13 +86,7 @@ fn aim_inputs(poses: &PosedBones) -> Vec<u32> {
 }
 
 /// A limb sees its goal and the controls that move it but not its goal.
-fn with_goal(
-    poses: &PosedBones,
-    probes: &Probes,
-    bone: usize,
-    parent: Option<usize>,
-    aim: Aim,
-) -> Placing {
+fn with_goal(poses: &PosedBones, probes: &Probes, bone: usize, parent: Option<usize>, aim: Aim) -> Placing {
     let through = probes.controls(aim.target, parent);
     let mut own = probes.controls(bone, parent);
     own.retain(|control| !through.contains(control));
@@ -117,7 +112,8 @@ fn quick(poses: &PosedBones, target: &Target, inputs: &[u32], rows: &[usize]) ->
     }
     let (held, training): (Vec<(usize, usize)>, Vec<_>) =
         rows.iter().copied().enumerate().partition(|(place, _)| place % 5 == 2);
-    let [held, training] = [held, training].map(|rows| rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>());
+    let [held, training] =
+        [held, training].map(|rows| rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>());
     let families: Vec<_> = inputs.iter().map(|input| families_of(&poses.specs, *input)[0]).collect();
     let design = Design::new(poses, target, inputs, &families, QUICK.2.min(training.len() / 4));
     held_error(poses, target, &design, &training, &held)
@@ -138,8 +134,11 @@ fn tree(poses: &PosedBones, probes: &Probes) -> (Vec<usize>, Vec<Placing>) {
         others
     };
     let price = |bone: usize, frame: Option<usize>| -> f32 {
-        let soft: f32 =
-            probes.strengths(bone, frame).iter().map(|(strength, _)| strength / (strength + SOFT) + 0.02).sum();
+        let soft: f32 = probes
+            .strengths(bone, frame)
+            .iter()
+            .map(|(strength, _)| strength / (strength + SOFT) + 0.02)
+            .sum();
         let far = frame.map_or(1.0, |frame| away(bone, frame) / size);
         soft + 1e-3 * far
     };
@@ -177,9 +176,7 @@ fn tree(poses: &PosedBones, probes: &Probes) -> (Vec<usize>, Vec<Placing>) {
 /// Bones that limbs may reach for: guides, and what hangs on guides or in the world.
 fn hubs(poses: &PosedBones, placings: &[Placing], placed: &[usize]) -> Vec<usize> {
     let posed = poses.names.len() - poses.guides;
-    let is_hub = |bone: &usize| {
-        *bone >= posed || placings[*bone].parent.is_none_or(|parent| parent >= posed)
-    };
+    let is_hub = |bone: &usize| *bone >= posed || placings[*bone].parent.is_none_or(|parent| parent >= posed);
     placed.iter().copied().filter(is_hub).collect()
 }
 
@@ -228,12 +225,25 @@ fn candidates(
             continue;
         }
         let goals = hubs.iter().filter(|goal| **goal != frame && **goal != bone);
-        let goals = goals.filter(|goal| track(frame, **goal).1 > 10.0 * FIXED * size);
+        let goals = goals.filter(|goal| {
+            track(frame, **goal).1 > 10.0 * FIXED * size || turns(poses, &rows, frame, **goal) > TURNS
+        });
         out.extend(goals.filter_map(|goal| Some((Some(frame), aim(poses, &rows, frame, base, *goal)?))));
     }
     // The lower parts of a limb point as its upper one does.
     out.extend(taken.iter().filter(|(_, aim)| aim.target != bone).cloned());
     out
+}
+
+/// How far a bone turns in the frame of another over some poses, radians.
+fn turns(poses: &PosedBones, rows: &[usize], frame: usize, bone: usize) -> f32 {
+    let local = |pose: &usize| {
+        let bones = poses.bones_of(*pose);
+        (bones[frame].inverse() * bones[bone]).matrix3.to_cols_array()
+    };
+    let first = rows.first().map(local).unwrap_or_default();
+    let apart = |pose| local(pose).iter().zip(&first).map(|(a, b)| (a - b).powi(2)).sum::<f32>();
+    (rows.iter().map(apart).sum::<f32>() / (2 * rows.len().max(1)) as f32).sqrt()
 }
 
 /// A frame that points from a place in a frame to a goal.
@@ -252,13 +262,4 @@ fn aim(poses: &PosedBones, rows: &[usize], frame: usize, base: Vec3, target: usi
     far.sort_by(f32::total_cmp);
     aim.reach = *far.last()?;
     Some(aim)
-}
-
-/// For whoever wants to know why: `RUST_LOG` has no place in a library, so this speaks in debug builds of tests alone.
-fn tracing(poses: &PosedBones, bone: usize, parent: &Option<usize>, aim: &Aim, plain: f64, goal: f64) {
-    if std::env::var_os("UNDERSTUDY_FRAMES").is_some() {
-        let parent = parent.map_or("the world", |parent| poses.names[parent].as_str());
-        let (bone, target) = (&poses.names[bone], &poses.names[aim.target]);
-        eprintln!("{bone}: in {parent}, to {target}: {plain:.5} → {goal:.5}");
-    }
 }

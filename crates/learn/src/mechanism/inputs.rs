@@ -75,7 +75,8 @@ impl Probes {
             Some(frame) => inverses[frame] * bones[bone],
             None => bones[bone],
         };
-        let before: Vec<Affine3A> = self.bases.iter().map(|(bones, inverses)| local(bones, inverses)).collect();
+        let before: Vec<Affine3A> =
+            self.bases.iter().map(|(bones, inverses)| local(bones, inverses)).collect();
         let mut strengths = vec![0.0f32; self.controls];
         for (control, base, bones, inverses) in &self.moved {
             let far = difference(&before[*base], &local(bones, inverses), self.size);

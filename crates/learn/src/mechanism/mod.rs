@@ -5,9 +5,9 @@
 mod fit;
 mod frames;
 mod inputs;
-mod targets;
 #[cfg(test)]
 mod limb_tests;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -184,9 +184,8 @@ pub fn learn_mechanism(
     let probed = placings.is_some();
     let own = |bone: usize| Placing { parent: poses.parents[bone], ..Placing::default() };
     let placings = placings.unwrap_or_else(|| (0..poses.names.len()).map(own).collect());
-    let place = |(bone, placing): (usize, &Placing)| {
-        Target::new(poses, bone, placing.parent, placing.aim.clone())
-    };
+    let place =
+        |(bone, placing): (usize, &Placing)| Target::new(poses, bone, placing.parent, placing.aim.clone());
     let targets: Vec<Target> = placings.par_iter().enumerate().map(place).collect();
     let done = AtomicUsize::new(0);
     let one = |bone: usize| -> Result<Fitted, MechanismLearnError> {

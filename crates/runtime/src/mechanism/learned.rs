@@ -375,8 +375,19 @@ fn order(needs: &[[Option<usize>; 2]]) -> Result<Vec<u32>, TwinError> {
 
 impl Bone {
     fn new(index: usize, parts: LearnedBoneParts, controls: usize) -> Result<Self, TwinError> {
-        let LearnedBoneParts { parent, rest, moves, aim, inputs, mean, scale, factors, terms, closed, layers } =
-            parts;
+        let LearnedBoneParts {
+            parent,
+            rest,
+            moves,
+            aim,
+            inputs,
+            mean,
+            scale,
+            factors,
+            terms,
+            closed,
+            layers,
+        } = parts;
         let name = format!("bone {index} of the mechanism");
         let seen = if aim.is_some() { controls + AIM_INPUTS } else { controls };
         check_inputs(&name, &inputs, &mean, &scale, seen)?;

@@ -167,15 +167,14 @@ impl Bench<'_> {
             mechanism: MechanismChoice::None,
             ..LearnConfig::new(self.data, output, learning)
         };
-        let source =
-            Source {
-                rig_name: self.rig_name,
-                poses: self.trained.clone(),
-                // Trials are weighed by bones.
-                guides: Guides::default(),
-                rig: self.rig,
-                rig_ms: None,
-            };
+        let source = Source {
+            rig_name: self.rig_name,
+            poses: self.trained.clone(),
+            // Trials are weighed by bones.
+            guides: Guides::default(),
+            rig: self.rig,
+            rig_ms: None,
+        };
         let said = Quiet { listener: self.watch, kind: config.learning.name() };
         Ok(learn_from(&config, source, &said, Instant::now())?.bytes)
     }

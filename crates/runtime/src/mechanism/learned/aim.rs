@@ -100,7 +100,11 @@ impl Aim {
                 let step = 1e-6 * at.abs().max(1.0);
                 let moved = |by: f64| {
                     let (mut parent, mut target) = (parent, target);
-                    if of_parent { parent[number] += by } else { target[number] += by }
+                    if of_parent {
+                        parent[number] += by
+                    } else {
+                        target[number] += by
+                    }
                     value(&parent, &target)
                 };
                 ((moved(step) - moved(-step)) / (2.0 * step)) as f32
@@ -162,10 +166,7 @@ fn shortest_arc(from: DVec3, to: DVec3) -> DMat3 {
         }));
     }
     let v = from.cross(to);
-    let cross = DMat3::from_cols(
-        DVec3::new(0.0, v.z, -v.y),
-        DVec3::new(-v.z, 0.0, v.x),
-        DVec3::new(v.y, -v.x, 0.0),
-    );
+    let cross =
+        DMat3::from_cols(DVec3::new(0.0, v.z, -v.y), DVec3::new(-v.z, 0.0, v.x), DVec3::new(v.y, -v.x, 0.0));
     DMat3::IDENTITY + cross + cross * cross * (1.0 / (1.0 + cosine))
 }

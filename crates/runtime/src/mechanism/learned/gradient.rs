@@ -74,10 +74,8 @@ impl LearnedMechanism {
             let Affine3A { matrix3: by_matrix, translation: by_place } = memory.by_world[index];
             let place = local.translation;
             let outer = Mat3A::from_cols(by_place * place.x, by_place * place.y, by_place * place.z);
-            let by_frame = Affine3A {
-                matrix3: by_matrix * local.matrix3.transpose() + outer,
-                translation: by_place,
-            };
+            let by_frame =
+                Affine3A { matrix3: by_matrix * local.matrix3.transpose() + outer, translation: by_place };
             let above = frame.matrix3.transpose();
             memory.by_values[self.controls..].fill(0.0);
             bone.backward(index, (above * by_matrix, above * by_place), memory);
