@@ -181,7 +181,8 @@ impl Posing {
             }
         };
         // Some recordings keep other controls than those that moved the bones.
-        if let Some(figures) = learned.mechanism.figures.filter(|figures| figures.mean_degrees > UNEXPLAINED) {
+        if let Some(figures) = learned.mechanism.figures.filter(|figures| figures.mean_degrees > UNEXPLAINED)
+        {
             let message = format!(
                 "the twin is posed by bones alone: the recorded controls do not explain how bones move ({:.0}° are left)",
                 figures.mean_degrees
