@@ -17,6 +17,9 @@ use understudy_runtime::{
 const MOST_POSES: usize = 6000;
 const WEIGHED_POSES: usize = 60;
 
+/// Mean error of bones, degrees, beyond which controls say nothing about them.
+const UNEXPLAINED: f64 = 5.0;
+
 /// Which mechanism a twin with bones gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -177,6 +180,16 @@ impl Posing {
                 return Ok((twin, None));
             }
         };
+        // Some recordings keep other controls than those that moved the bones.
+        if let Some(figures) = learned.mechanism.figures.filter(|figures| figures.mean_degrees > UNEXPLAINED)
+        {
+            let message = format!(
+                "the twin is posed by bones alone: the recorded controls do not explain how bones move ({:.0}° are left)",
+                figures.mean_degrees
+            );
+            watch.event(Event::Warning { message: &message });
+            return Ok((twin, None));
+        }
         let twin = twin.with_mechanism(learned.mechanism.clone()).map_err(machine)?;
         let cost = self.cost(&twin).map_err(|error| JobError::Machine(error.to_string()))?;
         if let (Some(figures), Some((vertices, added))) = (&mut learned.mechanism.figures, cost) {

@@ -98,8 +98,10 @@ impl Design {
             let middle = values().sum::<f64>() / count;
             let spread = (values().map(|v| (v - middle).powi(2)).sum::<f64>() / count).sqrt();
             mean.push(middle as f32);
-            // Powers of it should not grow beyond reason.
-            scale.push(if spread > 1e-12 { (0.5 / spread) as f32 } else { 0.0 });
+            // Powers of it should not grow beyond reason. What is seen of a goal comes from bones that are learned
+            // themselves: below their errors it says nothing.
+            let least = target.least_spread(poses, *input);
+            scale.push(if spread > least { (0.5 / spread) as f32 } else { 0.0 });
         }
         let mut out = Self { inputs: inputs.to_vec(), mean, scale, factors: Vec::new(), terms: Vec::new() };
         // Places of the factors that products take, of each control.

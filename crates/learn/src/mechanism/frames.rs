@@ -28,6 +28,8 @@ const HARD: f64 = 3e-3;
 const WORTH: f64 = 0.6;
 /// A place strays so far in a frame, as a share of the character's size, and still counts as fixed.
 const FIXED: f32 = 1.5e-3;
+/// A goal that stays in its place is seen where it turns by so much, radians.
+const TURNS: f32 = 0.05;
 /// Poses of quick fits, controls that they see, terms.
 const QUICK: (usize, usize, usize) = (900, 12, 90);
 /// Controls that a limb sees besides its goal.
@@ -64,9 +66,8 @@ pub(super) fn choose(poses: &PosedBones, probes: &Probes) -> Vec<Placing> {
             });
             let errors: Vec<f64> = errors.collect();
             let best = errors.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-            if let Some((place, error)) = best.filter(|(_, error)| **error < WORTH * left) {
+            if let Some((place, _)) = best.filter(|(_, error)| **error < WORTH * left) {
                 let (parent, aim) = tried[place].clone();
-                tracing(poses, bone, &parent, &aim, left, *error);
                 placings[bone] = with_goal(poses, probes, bone, parent, aim.clone());
                 if !taken.contains(&(parent, aim.clone())) {
                     taken.push((parent, aim));
@@ -224,12 +225,25 @@ fn candidates(
             continue;
         }
         let goals = hubs.iter().filter(|goal| **goal != frame && **goal != bone);
-        let goals = goals.filter(|goal| track(frame, **goal).1 > 10.0 * FIXED * size);
+        let goals = goals.filter(|goal| {
+            track(frame, **goal).1 > 10.0 * FIXED * size || turns(poses, &rows, frame, **goal) > TURNS
+        });
         out.extend(goals.filter_map(|goal| Some((Some(frame), aim(poses, &rows, frame, base, *goal)?))));
     }
     // The lower parts of a limb point as its upper one does.
     out.extend(taken.iter().filter(|(_, aim)| aim.target != bone).cloned());
     out
+}
+
+/// How far a bone turns in the frame of another over some poses, radians.
+fn turns(poses: &PosedBones, rows: &[usize], frame: usize, bone: usize) -> f32 {
+    let local = |pose: &usize| {
+        let bones = poses.bones_of(*pose);
+        (bones[frame].inverse() * bones[bone]).matrix3.to_cols_array()
+    };
+    let first = rows.first().map(local).unwrap_or_default();
+    let apart = |pose| local(pose).iter().zip(&first).map(|(a, b)| (a - b).powi(2)).sum::<f32>();
+    (rows.iter().map(apart).sum::<f32>() / (2 * rows.len().max(1)) as f32).sqrt()
 }
 
 /// A frame that points from a place in a frame to a goal.
@@ -248,13 +262,4 @@ fn aim(poses: &PosedBones, rows: &[usize], frame: usize, base: Vec3, target: usi
     far.sort_by(f32::total_cmp);
     aim.reach = *far.last()?;
     Some(aim)
-}
-
-/// For whoever wants to know why: `RUST_LOG` has no place in a library, so this speaks in debug builds of tests alone.
-fn tracing(poses: &PosedBones, bone: usize, parent: &Option<usize>, aim: &Aim, plain: f64, goal: f64) {
-    if std::env::var_os("UNDERSTUDY_FRAMES").is_some() {
-        let parent = parent.map_or("the world", |parent| poses.names[parent].as_str());
-        let (bone, target) = (&poses.names[bone], &poses.names[aim.target]);
-        eprintln!("{bone}: in {parent}, to {target}: {plain:.5} → {goal:.5}");
-    }
 }

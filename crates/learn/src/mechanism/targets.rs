@@ -119,6 +119,16 @@ impl Target {
         }
     }
 
+    /// An input that changes less is constant.
+    pub fn least_spread(&self, poses: &PosedBones, input: u32) -> f64 {
+        match (input as usize).checked_sub(poses.specs.len()) {
+            None => 1e-12,
+            // Distance and its root, cm; directions.
+            Some(0 | 1) => 0.05,
+            Some(_) => 5e-3,
+        }
+    }
+
     pub fn width(&self) -> usize {
         self.moves.numbers()
     }
