@@ -7,15 +7,14 @@ use crate::{bench_face, bench_wild};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str =
-    "sampling, inverse, body, face, diff, skin, ik, weights, auto, wasm, wild, race, eval, ablations, studio";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, motion, auto, wasm, wild, race, eval, ablations, studio";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
     match rest.split_first() {
         Some((
             name @ (&"sampling" | &"inverse" | &"diff" | &"auto" | &"race" | &"eval" | &"ablations"
-            | &"weights"),
+            | &"weights" | &"motion"),
             more,
         )) => races(&[&[*name], more].concat()),
         Some((&"body", more)) => body(more),
