@@ -61,6 +61,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "understudy-testkit",
         ],
     ),
+    ("understudy-c", &["understudy-core", "understudy-runtime"]),
+    (
+        "understudy-python",
+        &[
+            "understudy-jobs",
+            "understudy-solve",
+            "understudy-io",
+            "understudy-runtime",
+            "understudy-core",
+            "understudy-rigs",
+        ],
+    ),
     ("understudy-wasm", &["understudy-core", "understudy-runtime"]),
     (
         "understudy-studio",

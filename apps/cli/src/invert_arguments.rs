@@ -25,7 +25,8 @@ const ORDERS: Choices = &[
     ("gauss-southwell", "Steepest slope"),
 ];
 
-const LAYOUTS: Choices = &[
+/// How tables of weights are laid out.
+pub const LAYOUTS: Choices = &[
     ("auto", "Live Link Face when all shapes are ARKit's, plain otherwise"),
     ("plain", "A header of shape names, a row per frame"),
     ("live-link", "Live Link Face"),

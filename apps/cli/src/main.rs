@@ -4,9 +4,14 @@
 mod arguments;
 mod blender_arguments;
 mod blender_text;
+mod capture_arguments;
+mod capture_commands;
 mod commands;
 mod decompose_arguments;
 mod decompose_commands;
+mod farm_command;
+mod game_arguments;
+mod game_commands;
 mod import_arguments;
 mod import_commands;
 mod info_text;

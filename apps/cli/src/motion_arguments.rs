@@ -1,5 +1,6 @@
 //! What can be typed for `motion`.
 
+use crate::game_arguments::MotionGameArguments;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use understudy_jobs::motion::LabelSpec;
@@ -40,6 +41,14 @@ mix 3s happy_1 60%, surprise_1 40%. Commands end with a line or a semicolon, # b
     /// Finds where the poses of a clip lie in the latent spaces, and how near those come to them.
     #[command(after_help = "Example: understudy motion project mira.motion take.csv --label happy")]
     Project(MotionProjectArguments),
+    /// Plays tic-tac-toe with you; the character ponders, threatens, roars or laughs, never twice the same.
+    #[command(after_help = "Examples:
+  understudy motion game mira.motion
+  understudy motion game mira.motion --moves 5,1,8 --forget 0.6 --seed 3 -o game.gif
+  understudy motion game mira.motion --sheet reactions.png
+
+Rules, situations, reactions of your own: docs/methods/motion.md")]
+    Game(MotionGameArguments),
 }
 
 /// Of `motion learn`.

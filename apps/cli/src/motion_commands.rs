@@ -1,5 +1,6 @@
 //! The command `motion`: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::game_commands::run_game;
 use crate::motion_arguments::{
     MotionCommand, MotionLearnArguments, MotionPlayArguments, MotionProjectArguments,
 };
@@ -16,6 +17,7 @@ pub fn run_motion(json: bool, command: MotionCommand) -> Result<()> {
         MotionCommand::Learn(arguments) => run_learn(json, arguments),
         MotionCommand::Play(arguments) => run_play(json, arguments),
         MotionCommand::Project(arguments) => run_project(json, arguments),
+        MotionCommand::Game(arguments) => run_game(json, arguments),
         MotionCommand::Info { file, page } => {
             let report = watched(|progress| info(&file, page.as_deref(), progress))?;
             output::print(json, &report, |report| {

@@ -1,10 +1,15 @@
 //! The Invert tab's take: targets held ready by one tab, solved again whenever α moves. A newer wish stops an older one.
 
 use crate::error::Refusal;
+use crate::library::{Notes, lock};
+use crate::orders::settings;
 use crate::packet::Packet;
-use crate::runs::settings;
+use crate::server::Server;
+use crate::tabs::{TabState, parse};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use understudy_core::Vec3;
 use understudy_jobs::invert::session::Session;
 use understudy_jobs::invert::solver::TakeSettings;
@@ -13,8 +18,84 @@ use understudy_jobs::{Event, JobError, Watch};
 /// The first number of a message with a frame of the take.
 pub(crate) const FRAME: u32 = 2;
 
+/// Commands of the tab.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    /// Holds a take ready: files of the project, or a clip of the rig's own.
+    InvertOpen {
+        rig: String,
+        #[serde(default)]
+        targets: Vec<String>,
+        clip: Option<String>,
+    },
+    /// Solves one frame of it.
+    InvertFrame { frame: usize, alpha: Option<f64> },
+    /// Solves all of it.
+    InvertTake {
+        alpha: Option<f64>,
+        #[serde(default)]
+        smooth: f64,
+    },
+    /// Lets it go.
+    InvertClose {},
+}
+
+/// What a client has open of the tab.
+#[derive(Default)]
+pub(crate) struct InvertTab(Mutex<Option<Arc<Take>>>);
+
+impl InvertTab {
+    fn take(&self) -> Result<Arc<Take>, Refusal> {
+        lock(&self.0).clone().ok_or_else(|| Refusal::bad("no take is open"))
+    }
+}
+
+impl TabState for InvertTab {
+    fn command(&self, server: &Server, command: Value) -> Result<Value, Refusal> {
+        match parse(command)? {
+            Command::InvertOpen { rig, targets, clip } => {
+                let loaded = server.library.open(&rig, &server.project.rig(&rig)?)?;
+                let own = Arc::clone(&loaded.rig);
+                let notes = Notes::default();
+                let session = match clip {
+                    Some(clip) => Session::of_clip(&rig, own, &server.clip(&loaded, &clip)?, &notes)?,
+                    None => {
+                        let files = targets.iter().map(|name| server.project.resolve(name));
+                        Session::open(&rig, own, &files.collect::<Result<Vec<_>, _>>()?, &notes)?
+                    }
+                };
+                let take = Take::new(session);
+                let mut facts = take.facts();
+                facts["notes"] = json!(notes.taken());
+                self.close();
+                *lock(&self.0) = Some(Arc::new(take));
+                Ok(facts)
+            }
+            Command::InvertFrame { frame, alpha } => self.take()?.solve_frame(frame, alpha),
+            Command::InvertTake { alpha, smooth } => {
+                Ok(self.take()?.solve_take(alpha, smooth)?.unwrap_or(Value::Null))
+            }
+            Command::InvertClose {} => {
+                self.close();
+                Ok(Value::Null)
+            }
+        }
+    }
+
+    fn binary(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+        self.take().map_err(|refusal| refusal.message).and_then(|take| take.frame(message))
+    }
+
+    fn close(&self) {
+        if let Some(take) = lock(&self.0).take() {
+            take.stop();
+        }
+    }
+}
+
 /// A take and the number of the newest wish to solve it.
-pub(crate) struct Take {
+struct Take {
     session: Session,
     newest: AtomicU64,
 }

@@ -2,7 +2,7 @@
 //!
 //! The page is in `web` (TypeScript), built by `cargo xtask web` into the binary (`page`). Who may ask is decided in
 //! `guard`, which files may be named in `project`; `api` answers requests, `socket` streams poses and events of jobs
-//! (`runs`), `stage` evaluates what a tab shows. The work itself is in `understudy_jobs`.
+//! (`runs`; what they can be is in `orders`), `stage` evaluates what a tab shows, `tabs` lists what tabs have here beside it. The work itself is in `understudy_jobs`.
 //!
 //! ```no_run
 //! use understudy_studio::{Studio, StudioOptions};
@@ -15,8 +15,11 @@
 mod api;
 mod error;
 mod guard;
+mod handles;
 mod invert;
 mod library;
+mod motion;
+mod orders;
 mod packet;
 mod page;
 mod project;
@@ -25,6 +28,8 @@ mod scene;
 mod server;
 mod socket;
 mod stage;
+mod tabs;
+mod weights;
 
 pub use error::StudioError;
 pub use page::is_built as page_is_built;

@@ -1,26 +1,19 @@
 //! Jobs in the background: started by a page, watched by every tab, cancelled by any, and still there after a reload.
-//! Start at [`Runs::start`]; what can be asked for is an [`Order`].
+//! Start at [`Runs::start`]; what can be asked for is in `orders.rs`.
 
 use crate::error::Refusal;
 use crate::library::lock;
+use crate::orders::{Order, Plan};
 use crate::project::Project;
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::broadcast;
-use understudy_jobs::invert::solver::{Alpha, InverseSettings};
-use understudy_jobs::invert::{InvertConfig, invert};
-use understudy_jobs::sample::{Method, SampleConfig, sample};
-use understudy_jobs::twin::Learning;
-use understudy_jobs::twin::auto::{AutoConfig, learn_auto, method_for};
-use understudy_jobs::twin::eval::{EvalConfig, eval};
-use understudy_jobs::twin::learn::{LearnConfig, learn};
-use understudy_jobs::{Event, JobError, Watch, rigs};
+use understudy_jobs::{Event, JobError, Watch};
 
 /// Runs at one time.
 const RUNNING: usize = 3;
@@ -33,22 +26,6 @@ const CURVES: usize = 16;
 const LINES: usize = 200;
 /// Listeners hear of steps at most so often.
 const PACE: Duration = Duration::from_millis(150);
-/// Poses of a test set, where a rig has no clip for it.
-const TEST_POSES: u64 = 100;
-
-/// What a page can ask for. Files are named inside the project.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Order {
-    /// Sample a rig, or take a dataset; learn a twin; weigh it on poses that it has not seen.
-    Learn { rig: String, data: Option<String>, method: String, poses: u64, minutes: f64 },
-    /// Record a dataset.
-    Sample { rig: String, poses: u64 },
-    /// Weigh a twin on a clip.
-    Eval { twin: String, rig: String, clip: String },
-    /// Weights from meshes, as the command `invert` writes them.
-    Invert { rig: String, targets: Vec<String>, alpha: Option<f64>, smooth: Option<f64> },
-}
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -112,7 +89,7 @@ impl Default for Runs {
 impl Runs {
     /// Starts a job on a thread of its own; gives its number.
     pub fn start(&self, order: Order, project: &Arc<Project>) -> Result<u64, Refusal> {
-        let plan = Plan::new(order, project)?;
+        let plan = order.plan(project)?;
         if self.running.fetch_add(1, Ordering::SeqCst) >= RUNNING {
             self.running.fetch_sub(1, Ordering::SeqCst);
             let message = format!("{RUNNING} jobs are running already; wait for one, or cancel it");
@@ -130,7 +107,8 @@ impl Runs {
         drop(list);
         let (project, running) = (Arc::clone(project), Arc::clone(&self.running));
         let work = move || {
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| plan.run(&project, &*run)));
+            let result =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (plan.work)(&project, &*run)));
             run.end(
                 result.unwrap_or_else(|_| Err(JobError::Machine("the job broke off; this is a bug".into()))),
             );
@@ -284,250 +262,6 @@ impl Watch for Run {
     }
 }
 
-/// An order whose names were resolved.
-struct Plan {
-    job: &'static str,
-    title: String,
-    work: Work,
-}
-
-// One is made per job: their sizes do not matter.
-#[allow(clippy::large_enum_variant)]
-enum Work {
-    Learn {
-        rig: String,
-        data: Option<PathBuf>,
-        learning: Option<Learning>,
-        poses: u64,
-        minutes: f64,
-        twin: PathBuf,
-    },
-    Sample {
-        rig: String,
-        poses: u64,
-        output: PathBuf,
-    },
-    Eval {
-        twin: PathBuf,
-        rig: String,
-        clip: String,
-        report: PathBuf,
-    },
-    Invert(Box<InvertConfig>),
-}
-
-impl Plan {
-    fn new(order: Order, project: &Project) -> Result<Self, Refusal> {
-        let poses_fit = |poses: u64| match (1..=1_000_000).contains(&poses) {
-            true => Ok(poses),
-            false => Err(Refusal::bad(format!("{poses} poses; 1 to 1,000,000 are possible"))),
-        };
-        Ok(match order {
-            Order::Learn { rig, data, method, poses, minutes } => {
-                let learning = match method.as_str() {
-                    "auto" => None,
-                    name => Some(
-                        Learning::all()
-                            .into_iter()
-                            .find(|learning| learning.name() == name)
-                            .ok_or_else(|| Refusal::bad(format!("there is no kind of twin '{name}'")))?,
-                    ),
-                };
-                if !(minutes.is_finite() && minutes > 0.0 && minutes <= 10_000.0) {
-                    return Err(Refusal::bad(format!("{minutes} minutes; more than 0 is wanted")));
-                }
-                let data = data.map(|name| project.resolve(&name)).transpose()?;
-                let stem = format!("{}-{method}", short(&rig));
-                let (opened, twin) = (project.rig(&rig)?, project.fresh(&stem, "twin")?);
-                let (title, poses) = (format!("{method} twin of {}", short(&rig)), poses_fit(poses)?);
-                Self {
-                    job: "learn",
-                    title,
-                    work: Work::Learn { rig: opened, data, learning, poses, minutes, twin },
-                }
-            }
-            Order::Sample { rig, poses } => {
-                let output = project.fresh(&short(&rig), "data")?;
-                let work = Work::Sample { rig: project.rig(&rig)?, poses: poses_fit(poses)?, output };
-                Self { job: "sample", title: format!("poses of {}", short(&rig)), work }
-            }
-            Order::Eval { twin, rig, clip } => {
-                let title = format!("{} on {}", short(&twin), short(&clip));
-                let report = project.fresh(&format!("{}-{}", short(&twin), short(&clip)), "report")?;
-                let work = Work::Eval {
-                    twin: project.resolve(&twin)?,
-                    rig: project.rig(&rig)?,
-                    clip: project.clip(&clip)?,
-                    report,
-                };
-                Self { job: "eval", title, work }
-            }
-            Order::Invert { rig, targets, alpha, smooth } => {
-                let mut config = InvertConfig {
-                    rig: project.rig(&rig)?,
-                    output: project.fresh(&format!("{}-weights", short(&rig)), "csv")?,
-                    targets: targets.iter().map(|name| project.resolve(name)).collect::<Result<_, _>>()?,
-                    settings: settings(alpha),
-                    ..InvertConfig::default()
-                };
-                config.take.smooth = smooth.unwrap_or(0.0);
-                Self {
-                    job: "invert",
-                    title: format!("weights of {}", short(&rig)),
-                    work: Work::Invert(Box::new(config)),
-                }
-            }
-        })
-    }
-
-    fn run(&self, project: &Project, watch: &dyn Watch) -> Result<Value, JobError> {
-        match &self.work {
-            Work::Learn { rig, data, learning: None, poses, minutes, twin } => {
-                let config = AutoConfig {
-                    rig: Some(rig.clone()),
-                    data: data.clone(),
-                    output: twin.clone(),
-                    poses: *poses,
-                    trial_minutes: (minutes / 8.0).min(1.0),
-                    minutes: *minutes,
-                    trial_poses: (*poses as usize).min(AutoConfig::default().trial_poses),
-                    report: Some(twin.with_extension("report")),
-                    ..AutoConfig::default()
-                };
-                let report = learn_auto(&config, watch)?;
-                Ok(json!({
-                    "twin": project.name_of(twin), "kind": report.learned.kind, "rig": self.rig_name(project),
-                    "page": report.page.map(|page| project.name_of(&page)), "why": report.why,
-                    "held_back_mm": report.learned.held_back.mean_mm, "ms": report.ms, "bytes": report.learned.bytes,
-                }))
-            }
-            Work::Learn { rig, data, learning: Some(learning), poses, minutes, twin } => {
-                let data = match data {
-                    Some(data) => data.clone(),
-                    None => record(rig, *poses, 1, &twin.with_extension("data"), None, watch)?,
-                };
-                let learned = learn(
-                    &LearnConfig {
-                        rig: Some(rig.clone()),
-                        ..LearnConfig::new(data, twin.clone(), learning.limited(*minutes))
-                    },
-                    watch,
-                )?;
-                let weighed = weigh(rig, twin, watch)?;
-                let own = &weighed.methods[&weighed.order[0]];
-                Ok(json!({
-                    "twin": project.name_of(twin), "kind": learned.kind, "rig": self.rig_name(project),
-                    "page": weighed.page.map(|page| project.name_of(&page)),
-                    "held_back_mm": learned.held_back.mean_mm, "test_mm": own.mean_mm, "test_max_mm": own.max_mm,
-                    "ms": own.ms, "original_ms": weighed.original_ms, "bytes": learned.bytes,
-                }))
-            }
-            Work::Sample { rig, poses, output } => {
-                let data = record(rig, *poses, 1, output, None, watch)?;
-                Ok(json!({ "data": project.name_of(&data) }))
-            }
-            Work::Eval { twin, rig, clip, report } => {
-                let config = EvalConfig {
-                    twin: twin.clone(),
-                    rig: Some(rig.clone()),
-                    clips: vec![clip.clone()],
-                    report: Some(report.clone()),
-                    ..EvalConfig::default()
-                };
-                let weighed = eval(&config, watch)?;
-                let own = &weighed.methods[&weighed.order[0]];
-                Ok(json!({
-                    "page": weighed.page.map(|page| project.name_of(&page)),
-                    "test_mm": own.mean_mm, "test_max_mm": own.max_mm, "ms": own.ms,
-                    "original_ms": weighed.original_ms,
-                }))
-            }
-            Work::Invert(config) => {
-                let report = invert(config, watch)?;
-                Ok(json!({
-                    "file": project.name_of(&report.file), "frames": report.frames,
-                    "rmse_mm": report.metrics.rmse_cm * 10.0, "max_mm": report.metrics.max_cm * 10.0,
-                    "ms_per_frame": report.solve_ms_per_frame,
-                }))
-            }
-        }
-    }
-
-    /// The rig as a page may ask for it again.
-    fn rig_name(&self, project: &Project) -> String {
-        match &self.work {
-            Work::Learn { rig, .. } | Work::Sample { rig, .. } | Work::Eval { rig, .. } => {
-                project.name_of(Path::new(rig))
-            }
-            Work::Invert(config) => project.name_of(Path::new(&config.rig)),
-        }
-    }
-}
-
-/// Settings that are the command's own, but for α, a share of the shapes' mean energy.
-pub(crate) fn settings(alpha: Option<f64>) -> InverseSettings {
-    let usual = InverseSettings::default();
-    InverseSettings { alpha: alpha.map_or(usual.alpha, Alpha::Share), ..usual }
-}
-
-/// Records random poses, or a clip.
-fn record(
-    rig: &str,
-    poses: u64,
-    seed: u64,
-    output: &Path,
-    method: Option<Method>,
-    watch: &dyn Watch,
-) -> Result<PathBuf, JobError> {
-    let method = match method {
-        Some(method) => method,
-        None => method_for(rig, watch)?,
-    };
-    let config = SampleConfig {
-        rig: rig.into(),
-        output: output.into(),
-        poses: Some(poses),
-        method: Some(method),
-        seed,
-        ..SampleConfig::default()
-    };
-    sample(&config, watch)?;
-    Ok(output.into())
-}
-
-/// Weighs a twin on the clip that its rig keeps for tests, or on other random poses where it has none.
-fn weigh(
-    rig: &str,
-    twin: &Path,
-    watch: &dyn Watch,
-) -> Result<understudy_jobs::twin::eval::EvalReport, JobError> {
-    let kept =
-        rigs::open(rig, watch)?.rig.clips().iter().find(|clip| clip.for_test).map(|clip| clip.name.clone());
-    let test = match kept {
-        Some(_) => Vec::new(),
-        None => {
-            let name = twin.with_extension("test.data");
-            vec![record(rig, TEST_POSES, 2, &name, Some(Method::Sparse), watch)?]
-        }
-    };
-    let config = EvalConfig {
-        twin: twin.into(),
-        rig: Some(rig.into()),
-        clips: kept.into_iter().collect(),
-        test,
-        report: Some(twin.with_extension("report")),
-        command: "understudy studio".into(),
-        ..EvalConfig::default()
-    };
-    eval(&config, watch)
-}
-
-/// A file's name without folders and ending.
-fn short(name: &str) -> String {
-    let path = Path::new(name);
-    path.file_stem().map_or_else(|| "rig".into(), |stem| stem.to_string_lossy().into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -575,6 +309,7 @@ mod tests {
             method: method.into(),
             poses,
             minutes,
+            follow: false,
         };
         for order in [
             learn("../x.glb", "auto", 10, 1.0),
@@ -596,11 +331,7 @@ mod tests {
 
     #[test]
     fn long_curves_are_thinned() {
-        let plan = Plan {
-            job: "sample",
-            title: String::new(),
-            work: Work::Sample { rig: String::new(), poses: 1, output: PathBuf::new() },
-        };
+        let plan = Plan { job: "sample", title: String::new(), work: Box::new(|_, _| Ok(Value::Null)) };
         let run = Run::new(1, &plan, broadcast::channel(4).0);
         for step in 0..5000 {
             run.event(Event::Figure { name: "loss", value: f64::from(step) });

@@ -2,18 +2,17 @@
 //! only the newest is evaluated, events of jobs. What a client opened lives here and ends with it.
 
 use crate::error::Refusal;
-use crate::invert::{FRAME, Take};
-use crate::library::{Notes, lock};
+use crate::library::lock;
 use crate::packet::{POSE, PoseRequest, read_pose};
 use crate::server::Server;
 use crate::stage::Stage;
+use crate::tabs::{TABS, TabState, parse};
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{broadcast, mpsc, watch};
-use understudy_jobs::invert::session::Session;
 
 /// Bytes of a message from a page: a pose of 16,000 controls.
 pub(crate) const LARGEST: usize = 64 * 1024;
@@ -24,29 +23,12 @@ const WAITING: usize = 4;
 const AT_ONCE: usize = 8;
 const OWN_TASKS: usize = 3;
 
-/// A command.
+/// A command of the stage that every tab has; those of tabs are theirs.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
     /// Puts a rig on the stage, with a twin where one is named.
     Open { rig: String, twin: Option<String> },
-    /// Holds a take ready: files of the project, or a clip of the rig's own.
-    InvertOpen {
-        rig: String,
-        #[serde(default)]
-        targets: Vec<String>,
-        clip: Option<String>,
-    },
-    /// Solves one frame of it.
-    InvertFrame { frame: usize, alpha: Option<f64> },
-    /// Solves all of it.
-    InvertTake {
-        alpha: Option<f64>,
-        #[serde(default)]
-        smooth: f64,
-    },
-    /// Lets it go.
-    InvertClose {},
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,7 +42,8 @@ struct Numbered {
 struct Client {
     server: Arc<Server>,
     stage: Mutex<Option<Stage>>,
-    take: Mutex<Option<Arc<Take>>>,
+    /// One for each of [`TABS`].
+    tabs: Vec<Box<dyn TabState>>,
     answers: mpsc::Sender<Message>,
 }
 
@@ -73,7 +56,7 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
     let client = Arc::new(Client {
         server: Arc::clone(&server),
         stage: Mutex::default(),
-        take: Mutex::default(),
+        tabs: TABS.iter().map(|tab| (tab.make)()).collect(),
         answers,
     });
     let mut tasks = tokio::task::JoinSet::new();
@@ -102,11 +85,16 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
         let problem = match message {
             Message::Text(text) => client.command(text.as_str(), &mut tasks),
             Message::Binary(bytes) => match bytes.get(..4) {
-                Some(kind) if kind == FRAME.to_le_bytes() => client.ask_frame(bytes.to_vec(), &mut tasks),
                 Some(kind) if kind == POSE.to_le_bytes() => {
                     read_pose(&bytes).map(|pose| poses.send_replace(Some(pose))).err()
                 }
-                _ => Some(format!("a binary message of {} bytes is not known", bytes.len())),
+                kind => match TABS
+                    .iter()
+                    .position(|tab| kind == tab.binary.map(u32::to_le_bytes).as_ref().map(|b| &b[..]))
+                {
+                    Some(tab) if kind.is_some() => client.ask_tab(tab, bytes.to_vec(), &mut tasks),
+                    _ => Some(format!("a binary message of {} bytes is not known", bytes.len())),
+                },
             },
             Message::Close(_) => break,
             Message::Ping(_) | Message::Pong(_) => None,
@@ -121,7 +109,7 @@ pub(crate) async fn serve(server: Arc<Server>, socket: WebSocket) {
         }
     }
     // What is being solved for nobody stops; everything else is dropped with the client.
-    client.close_take();
+    client.tabs.iter().for_each(|tab| tab.close());
     tasks.shutdown().await;
 }
 
@@ -186,14 +174,10 @@ impl Client {
         };
         let client = Arc::clone(self);
         let id = numbered.id;
-        let command: Result<Command, _> = serde_json::from_value(numbered.command);
         tasks.spawn(async move {
             let work = {
                 let client = Arc::clone(&client);
-                move || match command {
-                    Ok(command) => client.run(command),
-                    Err(error) => Err(Refusal::bad(format!("the command is not known: {error}"))),
-                }
+                move || client.run(numbered.command)
             };
             let answer = match tokio::task::spawn_blocking(work).await {
                 Ok(Ok(answer)) => json!({ "id": id, "ok": answer }),
@@ -205,9 +189,15 @@ impl Client {
         None
     }
 
-    fn run(&self, command: Command) -> Result<Value, Refusal> {
+    fn run(&self, command: Value) -> Result<Value, Refusal> {
         let server = &self.server;
-        match command {
+        let name = command.get("do").and_then(Value::as_str).unwrap_or_default();
+        let tab =
+            TABS.iter().position(|tab| name.strip_prefix(tab.id).is_some_and(|rest| rest.starts_with('_')));
+        if let Some(tab) = tab {
+            return self.tabs[tab].command(server, command);
+        }
+        match parse(command)? {
             Command::Open { rig, twin } => {
                 let loaded = server.library.open(&rig, &server.project.rig(&rig)?)?;
                 let twin = match twin {
@@ -219,56 +209,22 @@ impl Client {
                 *lock(&self.stage) = Some(stage);
                 Ok(json!({ "twin": facts }))
             }
-            Command::InvertOpen { rig, targets, clip } => {
-                let opened = server.project.rig(&rig)?;
-                let loaded = server.library.open(&rig, &opened)?;
-                let own = Arc::clone(&loaded.rig);
-                let notes = Notes::default();
-                let session = match clip {
-                    Some(clip) => Session::of_clip(&rig, own, &server.clip(&loaded, &clip)?, &notes)?,
-                    None => {
-                        let files = targets.iter().map(|name| server.project.resolve(name));
-                        Session::open(&rig, own, &files.collect::<Result<Vec<_>, _>>()?, &notes)?
-                    }
-                };
-                let take = Take::new(session);
-                let mut facts = take.facts();
-                facts["notes"] = json!(notes.taken());
-                self.close_take();
-                *lock(&self.take) = Some(Arc::new(take));
-                Ok(facts)
-            }
-            Command::InvertFrame { frame, alpha } => self.take()?.solve_frame(frame, alpha),
-            Command::InvertTake { alpha, smooth } => {
-                Ok(self.take()?.solve_take(alpha, smooth)?.unwrap_or(Value::Null))
-            }
-            Command::InvertClose {} => {
-                self.close_take();
-                Ok(Value::Null)
-            }
         }
     }
 
-    fn take(&self) -> Result<Arc<Take>, Refusal> {
-        lock(&self.take).clone().ok_or_else(|| Refusal::bad("no take is open"))
-    }
-
-    fn close_take(&self) {
-        if let Some(take) = lock(&self.take).take() {
-            take.stop();
-        }
-    }
-
-    fn ask_frame(self: &Arc<Self>, bytes: Vec<u8>, tasks: &mut tokio::task::JoinSet<()>) -> Option<String> {
+    fn ask_tab(
+        self: &Arc<Self>,
+        tab: usize,
+        bytes: Vec<u8>,
+        tasks: &mut tokio::task::JoinSet<()>,
+    ) -> Option<String> {
         let client = Arc::clone(self);
         tasks.spawn(async move {
             let own = Arc::clone(&client);
-            let work =
-                move || own.take().map_err(|refusal| refusal.message).and_then(|take| take.frame(&bytes));
-            let message = match tokio::task::spawn_blocking(work).await {
+            let message = match tokio::task::spawn_blocking(move || own.tabs[tab].binary(&bytes)).await {
                 Ok(Ok(bytes)) => Message::Binary(bytes.into()),
                 Ok(Err(problem)) => text(&json!({ "problem": problem })),
-                Err(_) => text(&json!({ "problem": "the frame broke off; this is a bug" })),
+                Err(_) => text(&json!({ "problem": "a message could not be answered; this is a bug" })),
             };
             let _ = client.answers.send(message).await;
         });

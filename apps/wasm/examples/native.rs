@@ -15,10 +15,14 @@ use std::error::Error;
 use std::fs;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::{Quat, Random};
 use understudy_runtime::face::MapShape;
-use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3, with_right_checksum};
+use understudy_runtime::ik::{
+    ControlPoint, Correction, PointDrag, PointIk, PointIkParts, RegionParts, Wanted,
+};
+use understudy_runtime::{Affine3A, DenseParts, Player, Pose, Precision, Twin, Vec3, with_right_checksum};
 
 /// Poses that are compared and timed.
 const POSES: usize = 12;
@@ -44,6 +48,7 @@ fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
     {
         fs::write(folder.join(format!("{name}.twin")), twin.to_bytes()?)?;
     }
+    follows(folder)?;
     // Small ones, so that many damages hit something: each with its length before it.
     let (body, diff, skin) = (
         twins::sized_body(3, 5, [13, 4, 2]),
@@ -71,6 +76,60 @@ fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(fs::write(folder.join("damaged.bin"), out)?)
+}
+
+/// A skin that follows points, and what a drag of it gives here: from a pose, two points moved, one pinned.
+fn follows(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let twin = twins::skin();
+    let (controls, mut random) = (&twin.header().inputs.controls, Random::new(5));
+    let count = controls.len() as u32;
+    let mut layer = |rows: usize, columns: usize| DenseParts {
+        weights: (0..rows * columns).map(|_| random.uniform(-0.1, 0.1)).collect(),
+        bias: vec![0.0; rows],
+    };
+    let mut region = |name: &str, points: Vec<u32>, controls: Vec<u32>| RegionParts {
+        layers: vec![layer(16, 3 * points.len()), layer(controls.len(), 16)],
+        name: name.into(),
+        points,
+        controls,
+    };
+    let regions = vec![
+        region("eye", vec![0, 1], (0..count / 2).collect()),
+        region("mouth", vec![2, 3, 4], (count / 3..count).collect()),
+    ];
+    let vertices = [3, 900, 1700, 2500, 3300];
+    let neutral: Vec<f32> = controls.iter().map(|spec| spec.default).collect();
+    let mut places = vec![Vec3::ZERO; twin.vertex_count()];
+    twin.player(1).pose(Pose::Controls(&neutral), &mut places)?;
+    let parts = PointIkParts {
+        topology_hash: twin.header().topology_hash,
+        dimensions: 3,
+        points: vertices.map(|vertex| ControlPoint { name: format!("p{vertex}"), vertex }).to_vec(),
+        rest: vertices.map(|vertex| places[vertex as usize]).to_vec(),
+        regions,
+        training: serde_json::Value::Null,
+    };
+    let ik = Arc::new(PointIk::new(parts, Precision::Half, &twin)?);
+    fs::write(folder.join("follows.twin"), ik.file_with(&twin)?)?;
+    let mut solver = ik.solver();
+    let start: Vec<f32> = controls.iter().map(|spec| spec.default + 0.05 * (spec.high - spec.low)).collect();
+    let mut drag = PointDrag::begin(&mut solver, &start)?;
+    let sight = Vec3::new(0.0, 0.6, -0.8);
+    let moved =
+        |point: usize, by: Vec3, sight: Vec3| Wanted { point, place: drag.places().0[point] + by, sight };
+    let wanted = [moved(0, Vec3::new(0.2, 0.1, 0.0), Vec3::ZERO), moved(3, Vec3::new(-0.1, 0.2, 0.1), sight)];
+    let mut out = vec![0.0; controls.len()];
+    drag.to(&mut solver, &wanted, &[2], &Correction::default(), &mut out)?;
+    let mut points = vec![Vec3::ZERO; ik.points().len()];
+    solver.points(&out, &mut points)?;
+    let told = serde_json::json!({
+        "start": start,
+        "move": wanted.map(|w| (w.point, w.place.to_array(), w.sight.to_array())),
+        "pinned": [2],
+        "controls": out,
+        "points": points.iter().map(|point| point.to_array()).collect::<Vec<_>>(),
+    });
+    Ok(fs::write(folder.join("follows.json"), told.to_string())?)
 }
 
 /// Random poses of a twin, one after another in every array.

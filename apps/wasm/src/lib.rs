@@ -6,6 +6,8 @@
 //! zero, and [`understudy_text`] says why in the run time's own words. Addresses hold until the next call that makes an
 //! array: memory may grow.
 
+mod following;
+mod live;
 mod loaded;
 mod motion;
 
@@ -160,6 +162,43 @@ pub extern "C" fn understudy_normals(handle: usize) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn understudy_gradient(handle: usize, by: usize) -> usize {
     with_twin(handle, |twin| twin.gradient(By::of(by)?))
+}
+
+/// Begins to drag points: writes where they are with the controls that were written to the arrays, of a twin that has
+/// learned to follow points.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_hold(handle: usize) -> usize {
+    with_twin(handle, Loaded::hold)
+}
+
+/// Brings points to where the arrays say, with so many corrections, from the pose that was held last. Writes the controls
+/// and where the points are then.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_drag(handle: usize, steps: usize) -> usize {
+    with_twin(handle, |twin| twin.drag(steps.min(MOST_STEPS)))
+}
+
+/// Corrections of one drag.
+const MOST_STEPS: usize = 100;
+
+/// An actor drives the twin from now on; the canonical face of a `.task` file was written to [`understudy_incoming`].
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_live(handle: usize) -> usize {
+    let bytes = std::mem::take(&mut *lock(&INCOMING));
+    with_twin(handle, |twin| twin.begin_live(&bytes))
+}
+
+/// Takes the face that was written to the arrays as the actor at rest.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_live_rest(handle: usize) -> usize {
+    with_twin(handle, Loaded::live_rest)
+}
+
+/// The next frame of the actor: the face that was written to the arrays, or none where `seen` is zero, so many microseconds
+/// after the last. Writes the controls and what the actor does.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_live_follow(handle: usize, seen: usize, microseconds: usize) -> usize {
+    with_twin(handle, |twin| twin.live_follow(seen != 0, microseconds as f32 * 1e-6))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What stands behind a handle: a twin, its player, and the arrays through which poses and vertices go in and out.
 
+use crate::following::Following;
+use crate::live::Live;
 use understudy_core::{ControlSpecs, Face};
 use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
 
@@ -27,11 +29,19 @@ pub enum Buffer {
     RestBones,
     /// 8: values of the controls that matter beside bones, in.
     Extras,
+    /// 9: places of the points that can be dragged, cm, out.
+    Points,
+    /// 10: where points shall be, 7 numbers each, in: see `following.rs`.
+    Targets,
+    /// 11: a face that was seen, in: see `live.rs`.
+    Face,
+    /// 12: what the actor does, out: see `live.rs`.
+    Performance,
 }
 
 impl Buffer {
     pub fn of(number: usize) -> Result<Self, String> {
-        const ALL: [Buffer; 9] = [
+        const ALL: [Buffer; 13] = [
             Buffer::Controls,
             Buffer::Bones,
             Buffer::Vertices,
@@ -41,6 +51,10 @@ impl Buffer {
             Buffer::Faces,
             Buffer::RestBones,
             Buffer::Extras,
+            Buffer::Points,
+            Buffer::Targets,
+            Buffer::Face,
+            Buffer::Performance,
         ];
         ALL.get(number).copied().ok_or_else(|| format!("there is no array of number {number}"))
     }
@@ -86,6 +100,8 @@ pub struct Loaded {
     by_controls: Vec<f32>,
     faces: Vec<[u32; 4]>,
     rest_bones: Vec<[f32; MATRIX]>,
+    following: Option<Following>,
+    live: Option<Live>,
 }
 
 fn affine(matrix: &[f32; MATRIX]) -> Affine3A {
@@ -106,7 +122,10 @@ impl Loaded {
         let twin = Twin::parse(bytes).map_err(|error| error.to_string())?;
         let faces: Vec<[u32; 4]> = twin.faces().iter().map(Face::raw).collect();
         let rest_bones: Vec<[f32; MATRIX]> = twin.rest_bones().iter().map(matrix).collect();
+        let following = Following::read(bytes, &twin)?;
         Ok(Self {
+            following,
+            live: None,
             player: twin.player(1),
             controls: Vec::new(),
             extras: Vec::new(),
@@ -134,6 +153,7 @@ impl Loaded {
             "networkBytes": twin.network_bytes(),
             "multiplyAdds": twin.multiply_adds(),
             "controls": self.posing_controls(),
+            "points": self.following.as_ref().map(Following::describe),
             "header": header,
         });
         serde_json::to_string(&text).map_err(|error| error.to_string())
@@ -167,6 +187,10 @@ impl Loaded {
             Buffer::Vertices | Buffer::Normals | Buffer::ByVertices => 3 * self.twin.vertex_count(),
             Buffer::Faces => 4 * self.faces.len(),
             Buffer::RestBones => MATRIX * self.rest_bones.len(),
+            Buffer::Points => 3 * self.following.as_ref().map_or(0, Following::count),
+            Buffer::Targets => Following::NUMBERS * self.following.as_ref().map_or(0, Following::count),
+            Buffer::Face => Live::INPUT,
+            Buffer::Performance => Live::OUTPUT,
         }
     }
 
@@ -210,7 +234,59 @@ impl Loaded {
             }
             Buffer::Faces => self.faces.as_ptr() as usize,
             Buffer::RestBones => self.rest_bones.as_ptr() as usize,
+            Buffer::Points => self.following()?.points.as_ptr() as usize,
+            Buffer::Targets => self.following()?.targets.as_ptr() as usize,
+            Buffer::Face => self.live()?.input.as_ptr() as usize,
+            Buffer::Performance => self.live()?.output.as_ptr() as usize,
         })
+    }
+
+    fn live(&mut self) -> Result<&mut Live, String> {
+        self.live.as_mut().ok_or_else(|| "nobody drives this twin yet".into())
+    }
+
+    /// An actor drives it from now on: `geometry` is the canonical face of a `.task` file.
+    pub fn begin_live(&mut self, geometry: &[u8]) -> Result<usize, String> {
+        let specs = self.posing_controls().ok_or("this twin is posed by bones: an actor drives controls")?;
+        let live = Live::new(geometry, specs, self.following.as_ref().map(Following::ik))?;
+        self.live = Some(live);
+        Ok(1)
+    }
+
+    /// Takes the face in the array as the actor at rest.
+    pub fn live_rest(&mut self) -> Result<usize, String> {
+        self.live()?.rest()
+    }
+
+    /// The next frame; writes controls and what the actor does.
+    pub fn live_follow(&mut self, seen: bool, seconds: f32) -> Result<usize, String> {
+        self.address(Buffer::Controls, 1)?;
+        let count = self.control_count();
+        let Self { live, controls, .. } = self;
+        let live = live.as_mut().ok_or("nobody drives this twin yet")?;
+        live.follow(seen, seconds, &mut controls[..count])
+    }
+
+    fn following(&mut self) -> Result<&mut Following, String> {
+        self.following.as_mut().ok_or_else(|| "this twin has not learned to follow points".into())
+    }
+
+    /// Writes where the points are with the controls that were written to the arrays; a drag begins there.
+    pub fn hold(&mut self) -> Result<usize, String> {
+        self.address(Buffer::Controls, 1)?;
+        let count = self.control_count();
+        let Self { following, controls, .. } = self;
+        let following = following.as_mut().ok_or("this twin has not learned to follow points")?;
+        following.hold(&controls[..count])
+    }
+
+    /// Brings points to where the arrays say, from the pose that was held last; writes controls and places of points.
+    pub fn drag(&mut self, steps: usize) -> Result<usize, String> {
+        self.address(Buffer::Controls, 1)?;
+        let count = self.control_count();
+        let Self { following, controls, .. } = self;
+        let following = following.as_mut().ok_or("this twin has not learned to follow points")?;
+        following.drag(steps, &mut controls[..count])
     }
 
     /// Arrays for so many poses, and the bones as the run time has them.
@@ -238,6 +314,16 @@ impl Loaded {
         let out = &mut self.vertices[..poses * self.twin.vertex_count()];
         let done = if poses == 1 { self.player.pose(pose, out) } else { self.player.crowd(pose, out) };
         done.map(|()| 1).map_err(|error| error.to_string())
+    }
+
+    #[cfg(test)]
+    pub fn points(&self) -> &[Vec3] {
+        &self.following.as_ref().expect("it follows points").points
+    }
+
+    #[cfg(test)]
+    pub fn ask(&mut self, point: usize, what: [f32; Following::NUMBERS]) {
+        self.following.as_mut().expect("it follows points").targets[point] = what;
     }
 
     #[cfg(test)]

@@ -40,7 +40,13 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     refused(understudy_pose(handle, 2, 1), "not by 2");
     refused(understudy_pose(handle, 0, usize::MAX), "no memory");
     refused(understudy_buffer(handle, 2, usize::MAX / 8), "no memory");
-    refused(understudy_buffer(handle, 9, 1), "no array of number 9");
+    refused(understudy_buffer(handle, 13, 1), "no array of number 13");
+    refused(understudy_buffer(handle, 11, 1), "nobody drives this twin");
+    refused(understudy_live_follow(handle, 1, 1), "nobody drives this twin");
+    refused(understudy_live(handle), "canonical face");
+    refused(understudy_buffer(handle, 9, 1), "not learned to follow points");
+    refused(understudy_hold(handle), "not learned to follow points");
+    refused(understudy_drag(handle, 2), "not learned to follow points");
     refused(understudy_buffer_size(0, 0), "no twin of handle 0");
     refused(understudy_pose(handle + 1, 0, 1), "no twin of handle");
     refused(understudy_incoming(usize::MAX), "no memory");
@@ -62,5 +68,84 @@ fn what_is_wrong_is_a_zero_and_a_text() {
         twin.pose(By::Controls, 1)
     };
     assert!(nan.expect_err("is refused").contains("not finite"));
+    assert_eq!(understudy_free(handle), 1);
+    points_are_dragged();
     crate::motion::characters_play_and_mistakes_are_told();
+}
+
+/// The golden face with a network that says nothing: corrections alone bring its points home.
+fn following_face() -> Vec<u8> {
+    use understudy_runtime::ik::{ControlPoint, PointIk, PointIkParts, RegionParts};
+    let twin = understudy_runtime::Twin::parse(FACE).expect("a twin");
+    let count = twin.header().inputs.controls.len() as u32;
+    let points: Vec<ControlPoint> =
+        [2, 9].map(|vertex| ControlPoint { name: format!("p{vertex}"), vertex }).to_vec();
+    let silent = understudy_runtime::DenseParts {
+        weights: vec![0.0; 6 * count as usize],
+        bias: vec![0.0; count as usize],
+    };
+    let region = RegionParts {
+        name: "all".into(),
+        points: vec![0, 1],
+        controls: (0..count).collect(),
+        layers: vec![silent],
+    };
+    let mut rest = vec![understudy_runtime::Vec3::ZERO; twin.vertex_count()];
+    let neutral: Vec<f32> = twin.header().inputs.controls.iter().map(|spec| spec.default).collect();
+    let pose = understudy_runtime::Pose::Controls(&neutral);
+    twin.player(1).pose(pose, &mut rest).expect("the neutral pose");
+    let parts = PointIkParts {
+        topology_hash: twin.header().topology_hash,
+        dimensions: 3,
+        rest: points.iter().map(|point| rest[point.vertex as usize]).collect(),
+        points,
+        regions: vec![region],
+        training: serde_json::Value::Null,
+    };
+    let ik = PointIk::new(parts, understudy_runtime::Precision::Single, &twin).expect("it fits");
+    ik.file_with(&twin).expect("a file")
+}
+
+fn points_are_dragged() {
+    let handle = load(&following_face());
+    assert_ne!(handle, 0, "{}", text());
+    assert_eq!(understudy_describe(handle), 1);
+    let description: serde_json::Value = serde_json::from_str(&text()).expect("JSON");
+    assert_eq!(description["points"][1]["name"], "p9");
+    assert_eq!((understudy_buffer_size(handle, 9), understudy_buffer_size(handle, 10)), (7, 15));
+    assert_eq!(understudy_drag(handle, 2), 0);
+    assert!(text().contains("no pose is held"), "{}", text());
+    let with = |work: &mut dyn FnMut(&mut Loaded)| {
+        work(lock(&TWINS)[handle - 1].as_mut().expect("was loaded"));
+    };
+    // A pose that the twin can take says where the points can go.
+    let mut wanted = Vec::new();
+    with(&mut |twin| {
+        twin.address(Buffer::Controls, 1).expect("there is memory");
+        twin.set_first_control(0.4);
+        twin.hold().expect("a pose");
+        wanted = twin.points().to_vec();
+        twin.set_first_control(0.0);
+    });
+    assert_eq!(understudy_hold(handle), 1, "{}", text());
+    with(&mut |twin| {
+        let [a, b] = [wanted[0], wanted[1]];
+        twin.ask(0, [2.0, a.x, a.y, a.z, 0.0, 0.0, 0.0]);
+        twin.ask(1, [2.0, b.x, b.y, b.z, 0.0, 0.0, 1.0]);
+    });
+    let off = |places: &[understudy_runtime::Vec3]| places[0].distance(wanted[0]);
+    let mut before = 0.0;
+    with(&mut |twin| before = off(twin.points()));
+    assert_eq!(understudy_drag(handle, 8), 1, "{}", text());
+    with(&mut |twin| {
+        let after = off(twin.points());
+        assert!(before > 1e-3 && after < 0.7 * before, "{before} cm, then {after}");
+        twin.ask(0, [2.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    });
+    assert_eq!(understudy_drag(handle, 2), 0);
+    assert!(text().contains("not finite"), "{}", text());
+    with(&mut |twin| twin.ask(0, [5.0; 7]));
+    assert_eq!(understudy_drag(handle, 2), 0);
+    assert!(text().contains("5 is asked"), "{}", text());
+    assert_eq!(understudy_free(handle), 1);
 }

@@ -6,6 +6,7 @@ mod auto;
 mod body;
 mod body_peers;
 mod body_training;
+mod capture;
 mod console;
 mod diff;
 mod environment;
@@ -14,6 +15,8 @@ mod face;
 mod ik;
 mod inverse;
 mod inverse_text;
+mod kept;
+mod landmarks;
 mod motion;
 mod sampling;
 mod skin;
@@ -57,8 +60,12 @@ enum Command {
     Skin(skin::SkinArguments),
     /// Latent motion: learning beside GPy, priors, laws, transitions beside a motion graph, characters per core.
     Motion(motion::MotionArguments),
+    /// Points, scores and head poses of faces beside MediaPipe itself.
+    Landmarks(landmarks::LandmarkArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
     Weights(weights::WeightsArguments),
+    /// Performance capture on actors whose weights are known.
+    Capture(capture::CaptureArguments),
 }
 
 /// What to race.
@@ -142,7 +149,9 @@ fn run(command: Command) -> Result<()> {
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
         Command::Motion(arguments) => motion::run(&arguments),
+        Command::Landmarks(arguments) => landmarks::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
     }
 }
 

@@ -23,12 +23,14 @@ mod names;
 pub mod npz;
 pub mod obj;
 pub mod onnx;
+pub mod picture;
 mod polygons;
 pub mod real;
 mod scene;
 pub mod tensors;
 mod units;
 pub mod usd;
+pub mod zip;
 
 pub use arrays::{Array, Dim};
 pub use error::{ParseError, ReadError, WriteError, output_target, read_bytes, write_atomic};

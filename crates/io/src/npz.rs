@@ -4,10 +4,9 @@
 //! file cannot make us allocate more than it holds.
 
 mod npy;
-mod zip;
 
 use crate::arrays::{Array, Dim, check_finite, check_shape, in_array, unravel};
-use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
+use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic, zip};
 use npy::{Header, Kind};
 use std::path::Path;
 

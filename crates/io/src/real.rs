@@ -6,7 +6,7 @@ mod human;
 mod ict;
 
 pub use human::{human, human_with, parse_human};
-pub use ict::{ict, parse_ict};
+pub use ict::{ict, ict_identities, parse_ict, parse_ict_identities};
 
 use crate::{Array, Conversion, ParseError};
 use understudy_core::{BlendshapeRig, Face, Mesh, Shape, Skeleton, SkinWeights, SparseDeltas, Vec3};

@@ -65,8 +65,9 @@ pub(crate) struct Stage<'a> {
 impl Stage<'_> {
     /// One picture per shot, all with the same camera and floor.
     pub(crate) fn pictures(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
-        let mut pictures = Vec::with_capacity(shots.len());
-        self.film(shots, view, |picture| {
+        let all = shots.iter().flat_map(|shot| &shot.vertices);
+        let (points, mut pictures) = (all.copied().collect::<Vec<_>>(), Vec::with_capacity(shots.len()));
+        self.framed(shots, view, &points, |picture| {
             pictures.push(picture);
             true
         });
@@ -74,11 +75,24 @@ impl Stage<'_> {
     }
 
     /// [`pictures`](Self::pictures) one after another, for films that no memory holds; stops where `each` says false.
-    pub(crate) fn film(&self, shots: &[Shot], view: &View, mut each: impl FnMut(Picture) -> bool) {
-        let all = || shots.iter().flat_map(|shot| &shot.vertices);
-        let points: Vec<Vec3> = all().copied().collect();
-        let camera = Camera::framing_points(&points, view.yaw_degrees, view.pitch_degrees, 1.0);
-        let floor = bounds(all()).map_or(0.0, |(low, _)| low.y);
+    pub(crate) fn film(&self, shots: &[Shot], view: &View, each: impl FnMut(Picture) -> bool) {
+        let all = shots.iter().flat_map(|shot| &shot.vertices);
+        self.framed(shots, view, &all.copied().collect::<Vec<_>>(), each);
+    }
+
+    /// One picture per shot, framed as the first one alone is: parts of a long clip then fit each other.
+    pub(crate) fn portraits(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
+        let (points, mut pictures) = (shots.first().map_or(&[][..], |shot| &shot.vertices), Vec::new());
+        self.framed(shots, view, points, |picture| {
+            pictures.push(picture);
+            true
+        });
+        pictures
+    }
+
+    fn framed(&self, shots: &[Shot], view: &View, points: &[Vec3], mut each: impl FnMut(Picture) -> bool) {
+        let camera = Camera::framing_points(points, view.yaw_degrees, view.pitch_degrees, 1.0);
+        let floor = bounds(points).map_or(0.0, |(low, _)| low.y);
         let settings = RenderSettings {
             width: self.size,
             height: self.size,

@@ -39,6 +39,7 @@ mod four_lanes;
 mod header;
 pub mod ik;
 mod large_pages;
+pub mod live;
 pub mod mechanism;
 #[cfg(feature = "motion")]
 pub mod motion;

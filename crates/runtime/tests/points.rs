@@ -6,7 +6,9 @@ mod twins;
 use std::sync::Arc;
 use understudy_core::Random;
 use understudy_runtime::face::MapShape;
-use understudy_runtime::ik::{ControlPoint, Correction, PointIk, PointIkParts, RegionParts};
+use understudy_runtime::ik::{
+    ControlPoint, Correction, PointDrag, PointIk, PointIkParts, PointSolver, RegionParts, Wanted,
+};
 use understudy_runtime::{DenseParts, Pose, Precision, Twin, TwinError, Vec3};
 
 const CONTROLS: usize = 24;
@@ -179,6 +181,99 @@ fn steps_bring_points_to_their_targets() {
         assert!(left < 0.02 * first, "{}: {left} of {first}", twin.method());
         assert!(controls.iter().all(|value| (-1.0..=1.0).contains(value)));
     }
+}
+
+/// Where the points of a pose are, and a drag that began there.
+fn held(twin: &Twin, pose: &[f32]) -> (PointSolver, PointDrag, Vec<Vec3>) {
+    let ik = Arc::new(PointIk::new(parts(twin, 3), Precision::Single, twin).expect("valid"));
+    let mut solver = ik.solver();
+    let drag = PointDrag::begin(&mut solver, pose).expect("a pose");
+    let places = drag.places().0.to_vec();
+    (solver, drag, places)
+}
+
+#[test]
+fn a_drag_moves_what_is_dragged_and_goes_back() {
+    for twin in all() {
+        let start: Vec<f32> = random_pose(21).iter().map(|value| 0.3 * value).collect();
+        let (mut solver, mut drag, places) = held(&twin, &start);
+        let how = Correction {
+            steps: 12,
+            keep_derivatives: false,
+            enough_cm: 0.0,
+            damping: 1e-8,
+            ..Correction::default()
+        };
+        // Where a pose nearby has the point: it can be reached.
+        let mut near = start.clone();
+        (0..7).for_each(|control| near[control] += 0.1);
+        let mut wanted = vec![Vec3::ZERO; 5];
+        solver.points(&near, &mut wanted).expect("points");
+        let to = |point: usize, sight: Vec3| Wanted { point, place: wanted[point], sight };
+        let mut controls = vec![0.0; CONTROLS];
+        drag.to(&mut solver, &[to(0, Vec3::ZERO)], &[], &how, &mut controls).expect("a pose");
+        let mut now = vec![Vec3::ZERO; 5];
+        solver.points(&controls, &mut now).expect("points");
+        let (before, after) = (places[0].distance(wanted[0]), now[0].distance(wanted[0]));
+        assert!(after < 0.3 * before, "{}: {after} of {before}", twin.method());
+        // What only the mouth gives, and what nobody gives, stays as it was, bit by bit.
+        assert_eq!(controls[9..], start[9..]);
+        // A pinned neighbour moves less than one that nobody holds.
+        let mut firm = vec![0.0; CONTROLS];
+        drag.to(&mut solver, &[to(0, Vec3::ZERO)], &[1], &how, &mut firm).expect("a pose");
+        let mut pinned = vec![Vec3::ZERO; 5];
+        solver.points(&firm, &mut pinned).expect("points");
+        let (loose, tight) = (now[1].distance(places[1]), pinned[1].distance(places[1]));
+        assert!(tight <= loose + 1e-4, "{}: {tight} pinned, {loose} loose", twin.method());
+        // Back where it began: the pose that it began with.
+        let home = Wanted { point: 0, place: places[0], sight: Vec3::ZERO };
+        drag.to(&mut solver, &[home], &[], &how, &mut controls).expect("a pose");
+        let off = controls.iter().zip(&start).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-3, "{}: {off} after going back", twin.method());
+    }
+}
+
+#[test]
+fn depth_hardly_counts_along_the_line_of_sight() {
+    for twin in all() {
+        let (mut solver, mut drag, places) = held(&twin, &[0.0; CONTROLS]);
+        let how = Correction { steps: 12, keep_derivatives: false, ..Correction::default() };
+        let mut near = vec![0.0; CONTROLS];
+        (0..7).for_each(|control| near[control] = 0.15);
+        let mut wanted = vec![Vec3::ZERO; 5];
+        solver.points(&near, &mut wanted).expect("points");
+        let sight = Vec3::new(0.3, -0.2, -1.0).normalize();
+        // The cursor says nothing of depth: the plane through where the point began is as good as any.
+        let deep = wanted[0] + sight * (places[0] - wanted[0]).dot(sight) + sight * 0.5;
+        let mut left = |sight: Vec3| {
+            let mut controls = vec![0.0; CONTROLS];
+            let asked = [Wanted { point: 0, place: deep, sight }];
+            drag.to(&mut solver, &asked, &[], &how, &mut controls).expect("a pose");
+            let mut now = vec![Vec3::ZERO; 5];
+            solver.points(&controls, &mut now).expect("points");
+            now[0] - deep
+        };
+        let across = |off: Vec3| (off - sight * sight.dot(off)).length();
+        let (seen, whole) = (across(left(sight)), across(left(Vec3::ZERO)));
+        assert!(seen <= whole + 1e-3, "{}: {seen} across the line of sight, {whole} without", twin.method());
+    }
+}
+
+#[test]
+fn drags_of_nobody_are_refused() {
+    let (mut solver, mut drag, places) = held(&all().remove(2), &[0.0; CONTROLS]);
+    let mut controls = vec![0.0; CONTROLS];
+    let how = Correction::default();
+    let wanted = |point: usize, place: Vec3| [Wanted { point, place, sight: Vec3::ZERO }];
+    assert!(drag.to(&mut solver, &wanted(5, Vec3::ZERO), &[], &how, &mut controls).is_err());
+    assert!(drag.to(&mut solver, &wanted(0, Vec3::ZERO), &[9], &how, &mut controls).is_err());
+    assert!(drag.to(&mut solver, &wanted(0, Vec3::NAN.with_z(0.0)), &[], &how, &mut controls).is_err());
+    assert!(drag.to(&mut solver, &wanted(0, places[0]), &[], &how, &mut controls[1..]).is_err());
+    // A depth that is not given is the one that the point has.
+    drag.to(&mut solver, &wanted(0, places[0].with_z(f32::NAN)), &[], &how, &mut controls).expect("a pose");
+    assert!(controls.iter().all(|value| value.abs() < 1e-4));
+    assert!(PointDrag::begin(&mut solver, &[f32::NAN; CONTROLS]).is_err());
+    assert!(PointDrag::begin(&mut solver, &[0.0; 3]).is_err());
 }
 
 #[test]

@@ -8,8 +8,11 @@ import { Server } from "./lib/server";
 import { poseTab } from "./pose";
 import { learnTab } from "./learn";
 import { invertTab } from "./invert";
+import { weightsTab } from "./weights";
+import { motionTab } from "./motion";
+import { captureTab } from "./capture";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab, captureTab];
 
 const server = new Server();
 const context = new Context(server);
@@ -86,7 +89,8 @@ list.addEventListener("keydown", (event) => {
 addEventListener("keydown", (event) => {
   const target = event.target as HTMLElement;
   const field = target.matches("input:not([type=range]):not([type=checkbox]), select, textarea");
-  if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+  const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key);
+  if (field || event.altKey || ((event.ctrlKey || event.metaKey) && !undoing)) return;
   // Space presses the button that has the focus.
   if (event.key === " " && target.matches("button, summary, a, input")) return;
   if (current.tab?.key?.(event)) event.preventDefault();

@@ -3,7 +3,9 @@
 
 import { readFileSync } from "node:fs";
 import WebSocket from "ws";
-import { launch, median, newPage, scratch, startStudio } from "./harness.mjs";
+import { join } from "node:path";
+import { launch, median, newPage, scratch, settled, startStudio, understudy } from "./harness.mjs";
+import { handOf } from "./tabs/hand.mjs";
 
 const [program, secondsOfLoad = "60"] = process.argv.slice(2);
 const { folder, remove } = await scratch();
@@ -114,7 +116,53 @@ async function main() {
     await page.close();
   }
   console.log(`Mira moves ${(median(shown) / 1000).toFixed(2)} s after opening (first visit ${(shown[0] / 1000).toFixed(2)} s; headless Chromium, WebGL in software)`);
+  await drag(browser);
   await browser.close();
+}
+
+/** A corner of the mouth is dragged for some seconds, by a small twin that follows points. */
+async function drag(browser) {
+  await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "400", "--method", "noise"]);
+  for (const kind of ["skin", "face"]) {
+    const twin = join(folder, `${kind}.twin`);
+    const short = kind === "skin" ? ["--epochs", "20"] : ["--coarse-steps", "60", "--refinement-steps", "20"];
+    await understudy(program, ["learn", kind, join(folder, "data"), "-o", twin, ...short]);
+    await understudy(program, ["learn", "ik", twin, join(folder, "data"), "-o", twin, "--steps", kind === "skin" ? "400" : "60"]);
+    const { page } = await newPage(browser);
+    await page.goto(studio.address);
+    await page.getByLabel("Twin", { exact: true }).selectOption({ label: `${kind}.twin (${kind})` });
+    await page.waitForFunction(() => !document.querySelector("#panel-pose .segmented button:nth-child(2)").disabled, null, { timeout: 30_000 });
+    await page.locator("#panel-pose select[aria-label=Clip]").selectOption("");
+    await page.getByRole("button", { name: "Reset all" }).click();
+    await page.getByRole("radio", { name: "Twin", exact: true }).click();
+    await page.locator("#panel-pose canvas").focus();
+    await page.keyboard.press("1");
+    await page.getByRole("button", { name: "Drag", exact: true }).click();
+    await settled(page);
+    const hand = handOf(page);
+    const scale = await hand.scale("mouth_corner_L", "mouth_corner_R");
+    const cursor = await hand.drag("mouth_corner_L", 16, -12);
+    const { at } = await hand.choose("mouth_corner_L");
+    const off = Math.hypot(at[0] - cursor[0], at[1] - cursor[1]) * scale;
+    const drawn = () => page.evaluate(() => Number(document.querySelector("#panel-pose .stage").dataset.drawn));
+    await page.mouse.move(at[0], at[1]);
+    await page.mouse.down();
+    const [first, begin] = [await drawn(), performance.now()];
+    for (let step = 0; performance.now() - begin < 4000; step++) {
+      await page.mouse.move(at[0] + 14 * Math.sin(step / 9), at[1] + 10 * Math.sin(step / 13));
+      await page.waitForTimeout(8);
+    }
+    const rate = (await drawn() - first) / ((performance.now() - begin) / 1000);
+    await page.mouse.up();
+    const { drags, draws } = await page.evaluate(() => {
+      const told = {};
+      document.querySelector("#panel-pose .stage").dispatchEvent(new CustomEvent("measure", { detail: told }));
+      return told;
+    });
+    console.log(`dragging a corner of the mouth, ${kind} twin: ${off.toFixed(2)} mm from the cursor after 20 pixels; per frame ${median(drags).toFixed(2)} ms for the solve, ` +
+      `17,589 vertices and normals (best ${Math.min(...drags).toFixed(2)}), ${median(draws).toFixed(2)} ms to hand the frame over; ${rate.toFixed(0)} frames per second (WebGL in software)`);
+    await page.close();
+  }
 }
 
 try {

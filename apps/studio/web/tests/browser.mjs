@@ -7,6 +7,13 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look } from "./pixels.mjs";
+import * as capture from "./tabs/capture.mjs";
+import * as hand from "./tabs/hand.mjs";
+import * as motion from "./tabs/motion.mjs";
+import * as weights from "./tabs/weights.mjs";
+
+/** What tabs check for themselves, once a twin has been learned. */
+const TAB_CHECKS = [hand, weights, motion, capture];
 
 const program = process.argv[2];
 const { folder, remove } = await scratch();
@@ -192,6 +199,7 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await page.getByLabel("Kind").selectOption("skin");
   await page.getByLabel("New poses to sample").fill("150");
   await page.getByLabel("Minutes of training, about").fill("0.1");
+  await page.getByLabel("Follow dragged points").check();
   await page.getByRole("button", { name: "Start learning" }).click();
   const card = page.locator("#panel-learn article").first();
   await card.locator(".progress").waitFor();
@@ -218,6 +226,8 @@ await step("the twin that came out plays in the browser beside the original", as
   await page.getByRole("radio", { name: "Twin", exact: true }).click();
   await settled(page);
 });
+
+for (const { check } of TAB_CHECKS) await check({ page, browser, step, folder, project, program, picture, serious, overlaps, shots, address: studio.address });
 
 await step("cancelling a job", async () => {
   await page.getByRole("tab", { name: /Learn/ }).click();
@@ -315,7 +325,7 @@ await step("nothing serious is found by axe, nothing overlaps: light and dark, t
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, width, height] of [["desk", 1280, 720], ["tablet", 820, 1180], ["zoom", 640, 360]]) {
       await page.setViewportSize({ width, height });
-      for (const tab of ["Pose", "Learn", "Invert"]) {
+      for (const tab of ["Pose", "Learn", "Invert", "Weights", "Motion", "Capture"]) {
         await page.getByRole("tab", { name: new RegExp(tab) }).click();
         await page.waitForTimeout(350);
         await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-${name}-${theme}.png`) });

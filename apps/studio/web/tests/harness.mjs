@@ -46,7 +46,8 @@ export async function startStudio(program, project) {
   return { address, pid: child.pid, async stop() { child.kill("SIGINT"); return ended; } };
 }
 
-export const launch = () => chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+/** With flags beside the usual ones. */
+export const launch = (more = []) => chromium.launch({ executablePath: CHROMIUM, args: [...FLAGS, ...more] });
 
 /** A page whose complaints are kept. */
 export async function newPage(browser, options = {}) {

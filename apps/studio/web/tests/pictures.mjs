@@ -1,9 +1,10 @@
-// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|animation]`. A still picture, and an
+// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|motion|animation]`. Still pictures, and an
 // animation of the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { handOf } from "./tabs/hand.mjs";
 import { launch, newPage, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
 const [program, out, only] = process.argv.slice(2);
@@ -117,7 +118,12 @@ async function pixels(page, png) {
 
 // A twin to look at beside her: small, but a real one.
 if (wanted("still")) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-if (wanted("still")) await understudy(program, ["learn", "skin", join(folder, "data"), "-o", join(folder, "studio/mira.twin")]);
+if (wanted("still")) {
+  const [data, twin] = [join(folder, "data"), join(folder, "studio/mira.twin")];
+  await understudy(program, ["learn", "skin", data, "-o", twin]);
+  await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+}
+if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(folder, "studio/mira.motion")]);
 const studio = await startStudio(program, folder);
 const browser = await launch();
 try {
@@ -137,12 +143,57 @@ try {
     await page.waitForTimeout(1500);
     await page.screenshot({ path: join(out, "studio.png") });
     await page.getByRole("button", { name: "Error", exact: true }).first().click();
+    await dragged(page);
   }
+  if (wanted("motion")) await actInGame(page);
   if (wanted("animation")) await animate(page);
 } finally {
   await browser.close();
   await studio.stop();
   await remove();
+}
+
+/** Points on her face, two of them dragged and one pinned. */
+async function dragged(page) {
+  await page.locator("#panel-pose select[aria-label=Clip]").selectOption("");
+  await page.getByRole("radio", { name: "Original" }).click();
+  await page.getByRole("button", { name: "Reset all" }).click();
+  await page.getByRole("button", { name: "Drag", exact: true }).click();
+  await page.waitForTimeout(800);
+  const hand = handOf(page);
+  await hand.choose("chin");
+  await hand.bar.getByRole("button", { name: "Pin", exact: true }).click();
+  await hand.drag("brow_L_3", 2, -12);
+  await hand.drag("mouth_corner_L", 16, -12);
+  await page.mouse.move(700, 300);
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: join(out, "studio-drag.png") });
+  await page.getByRole("button", { name: "Drag", exact: true }).click();
+  await page.getByRole("button", { name: "Reset all" }).click();
+  await page.locator("#panel-pose select[aria-label=Clip]").selectOption("smile");
+  await page.waitForTimeout(800);
+  await page.keyboard.press("Space");
+}
+
+/** The Motion tab in the middle of a game, while she does something about a move. */
+async function actInGame(page) {
+  await page.getByRole("tab", { name: "Motion" }).click();
+  const panel = page.locator("#panel-motion");
+  const said = panel.locator(".said");
+  await page.waitForFunction(() => Number(document.querySelector("#panel-motion .stage").dataset.drawn ?? 0) > 5, null, { timeout: 60_000 });
+  await panel.getByLabel("Speed").selectOption("2");
+  await panel.getByRole("button", { name: "New game" }).click();
+  for (const square of [5, 1]) {
+    const cell = panel.getByRole("button", { name: `Square ${square}, free` });
+    const other = panel.locator(".board .cell:enabled").first();
+    await other.waitFor({ timeout: 120_000 });
+    await ((await cell.count()) > 0 && (await cell.isEnabled()) ? cell : other).click();
+    await page.waitForTimeout(300);
+  }
+  await page.waitForFunction(() => ["objects", "intimidates"].includes(document.querySelector("#panel-motion .said").dataset.mood), null, { timeout: 60_000 }).catch(() => {});
+  await page.waitForTimeout(1100);
+  console.log(`${out}/studio-motion.png: ${await said.textContent()}`);
+  await page.screenshot({ path: join(out, "studio-motion.png") });
 }
 
 /** The stage alone, while she smiles. */

@@ -2,18 +2,22 @@
 // `const motion = await Motion.load(bytes); motion.command({ command: "transition", label: "happy" }); motion.step()`. The
 // classes are in `twin.ts` and `motion.ts`, the WebAssembly module and how it is found in `module.ts`; `three.ts` (imported as `understudy-twin/three`) shows one.
 
-export { Twin } from "./twin.js";
+export { ARKIT_SHAPES, Twin } from "./twin.js";
 export type {
   BoneHeader,
+  ControlPoint,
   ControlSpec,
   ControlValues,
   Crowd,
   Description,
   Distances,
+  DragTargets,
   Header,
   LoadOptions,
   Method,
+  Performance,
   Pose,
+  SeenFace,
   Training,
 } from "./twin.js";
 export { Motion } from "./motion.js";

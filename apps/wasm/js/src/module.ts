@@ -25,6 +25,8 @@ interface Exports {
   understudy_pose(handle: number, by: number, poses: number): number;
   understudy_normals(handle: number): number;
   understudy_gradient(handle: number, by: number): number;
+  understudy_hold(handle: number): number;
+  understudy_drag(handle: number, steps: number): number;
   understudy_motion_load(seed: number): number;
   understudy_motion_again(handle: number, seed: number): number;
   understudy_motion_free(handle: number): number;
@@ -34,6 +36,9 @@ interface Exports {
   understudy_motion_step(handle: number, frames: number): number;
   understudy_motion_controls(handle: number): number;
   understudy_motion_situation(handle: number): number;
+  understudy_live(handle: number): number;
+  understudy_live_rest(handle: number): number;
+  understudy_live_follow(handle: number, seen: number, microseconds: number): number;
 }
 
 // The smallest modules that use an instruction of each kind: `v128.const; drop`, and `f32x4.relaxed_madd` on zeros.

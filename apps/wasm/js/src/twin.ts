@@ -54,7 +54,31 @@ export interface Description {
   readonly multiplyAdds: number;
   /** `null` where only bones pose the twin. */
   readonly controls: readonly ControlSpec[] | null;
+  /** `null` where the twin has not learned to follow points. */
+  readonly points: readonly ControlPoint[] | null;
   readonly header: Header;
+}
+
+/** A point that can be dragged. */
+export interface ControlPoint {
+  readonly name: string;
+  readonly vertex: number;
+  /** Points of one region move controls that no other region's do, but for those that several have. */
+  readonly region: string | null;
+  /** Where it rests, cm. */
+  readonly rest: readonly [number, number, number];
+}
+
+/** What is asked of points, by their places in {@link Twin.points}. */
+export interface DragTargets {
+  /** Where points shall be, cm. */
+  readonly move: ReadonlyMap<number, ArrayLike<number>>;
+  /** Points that stay where they were held. */
+  readonly pinned?: Iterable<number>;
+  /** The directions in which dragged points are looked at: what is off along it hardly counts. */
+  readonly sights?: ReadonlyMap<number, ArrayLike<number>>;
+  /** Corrections after the network: two unless said otherwise, none for the network alone. */
+  readonly steps?: number;
 }
 
 /** Values of all controls in their order, or some of them by name: the others are at their defaults. */
@@ -69,6 +93,45 @@ export interface Pose {
   readonly bones?: ArrayLike<number>;
   readonly controls?: ControlValues;
 }
+
+/** A face that a detector saw. */
+export interface SeenFace {
+  /** 478 points: x and y in shares of the picture's size, z in shares of its width, towards the camera negative. */
+  readonly points: readonly { readonly x: number; readonly y: number; readonly z: number }[];
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** Scores by the names of ARKit's shapes, 0 to 1; what is missing is 0. */
+  readonly scores: Readonly<Record<string, number>>;
+}
+
+/** What an actor does. */
+export interface Performance {
+  /** Yaw, pitch and roll from rest, degrees. */
+  readonly head: readonly [number, number, number];
+  /** Yaw and pitch of the left and the right eye, degrees. */
+  readonly gaze: readonly [number, number, number, number];
+  /** 1 while a face is seen; falls to 0 when none is. */
+  readonly strength: number;
+  /** How far the twin's points are from the actor's, mm: by inverse kinematics, and by scores alone; `null` without points. */
+  readonly pointsMm: readonly [number, number] | null;
+  /** ARKit's shapes in the order of {@link ARKIT_SHAPES}, the actor's rest taken off. */
+  readonly shapes: Float32Array;
+}
+
+/** Names of ARKit's shapes in the order of Live Link Face. */
+export const ARKIT_SHAPES = [
+  "eyeBlinkLeft", "eyeLookDownLeft", "eyeLookInLeft", "eyeLookOutLeft", "eyeLookUpLeft", "eyeSquintLeft", "eyeWideLeft",
+  "eyeBlinkRight", "eyeLookDownRight", "eyeLookInRight", "eyeLookOutRight", "eyeLookUpRight", "eyeSquintRight", "eyeWideRight",
+  "jawForward", "jawRight", "jawLeft", "jawOpen", "mouthClose", "mouthFunnel", "mouthPucker", "mouthRight", "mouthLeft",
+  "mouthSmileLeft", "mouthSmileRight", "mouthFrownLeft", "mouthFrownRight", "mouthDimpleLeft", "mouthDimpleRight",
+  "mouthStretchLeft", "mouthStretchRight", "mouthRollLower", "mouthRollUpper", "mouthShrugLower", "mouthShrugUpper",
+  "mouthPressLeft", "mouthPressRight", "mouthLowerDownLeft", "mouthLowerDownRight", "mouthUpperUpLeft", "mouthUpperUpRight",
+  "browDownLeft", "browDownRight", "browInnerUp", "browOuterUpLeft", "browOuterUpRight", "cheekPuff", "cheekSquintLeft",
+  "cheekSquintRight", "noseSneerLeft", "noseSneerRight", "tongueOut",
+] as const;
+/** Points of a face. */
+const FACE_POINTS = 478;
 
 /** Many poses, one after another in every array. */
 export interface Crowd {
@@ -91,7 +154,14 @@ const enum Which {
   Faces = 6,
   RestBones = 7,
   Extras = 8,
+  Points = 9,
+  Targets = 10,
+  Face = 11,
+  Performance = 12,
 }
+
+/** Numbers per target: what is asked, a place, a line of sight. */
+const TARGET = 7;
 
 // Twins that nobody holds any more free their memory.
 const forgotten =
@@ -256,6 +326,87 @@ export class Twin {
     const { length } = (by === 1 ? this.#extras : this.#controls).defaults;
     const view = this.#view(Which.ByControls, 1).subarray(0, length);
     return out === undefined ? view : fill(out, view);
+  }
+
+  /** The points that can be dragged; empty where the twin has not learned to follow any. */
+  get points(): readonly ControlPoint[] {
+    return this.description.points ?? [];
+  }
+
+  /** Begins a drag at a pose: gives where the points are, x, y and z of each. */
+  hold(controls: ControlValues, out?: Float32Array): Float32Array {
+    this.#write({ controls });
+    this.module.call((exports) => exports.understudy_hold(this.#live()));
+    return this.#give(Which.Points, 1, out);
+  }
+
+  /**
+   * Brings points to places, from the pose of the last {@link hold}: a network says about which controls, a few steps along
+   * the twin's derivatives correct them. What is not dragged stays where it was. `controls` gets the pose; where the points
+   * are then comes back.
+   */
+  drag({ move, pinned = [], sights, steps = 2 }: DragTargets, controls: Float32Array): Float32Array {
+    const targets = this.#view(Which.Targets, 1).fill(0);
+    const at = (point: number) => {
+      if (!(point in this.points)) throw new TwinError(`there is no point ${point}`);
+      return point * TARGET;
+    };
+    for (const point of pinned) targets[at(point)] = 1;
+    for (const [point, place] of move) {
+      targets[at(point)] = 2;
+      targets.set(Array.from(place).slice(0, 3), at(point) + 1);
+      const sight = sights?.get(point);
+      if (sight) targets.set(Array.from(sight).slice(0, 3), at(point) + 4);
+    }
+    this.module.call((exports) => exports.understudy_drag(this.#handle, steps));
+    fill(controls, this.#view(Which.Controls, 1));
+    return this.#view(Which.Points, 1);
+  }
+
+  /**
+   * An actor drives this twin from now on: what {@link follow} is given. `geometry` is the canonical face that lies in
+   * MediaPipe's `.task` files as `geometry_pipeline_metadata_landmarks.binarypb`.
+   */
+  beginLive(geometry: Uint8Array): void {
+    const handle = this.#live();
+    const address = this.module.call((exports) => exports.understudy_incoming(geometry.length));
+    new Uint8Array(this.module.memory.buffer, address, geometry.length).set(geometry);
+    this.module.call((exports) => exports.understudy_live(handle));
+  }
+
+  /** Takes a face as the actor at rest. */
+  setRest(face: SeenFace): void {
+    this.#see(face);
+    this.module.call((exports) => exports.understudy_live_rest(this.#live()));
+  }
+
+  /**
+   * The next frame of the actor, so many seconds after the last; `null` where no face was seen. `controls` gets the pose:
+   * head pose and size removed, smoothed, points followed by inverse kinematics, the rest by the names of scores.
+   */
+  follow(face: SeenFace | null, seconds: number, controls: Float32Array): Performance {
+    if (face !== null) this.#see(face);
+    const microseconds = Math.round(Math.min(Math.max(seconds, 0), 10) * 1e6);
+    this.module.call((exports) => exports.understudy_live_follow(this.#live(), face === null ? 0 : 1, microseconds));
+    fill(controls, this.#view(Which.Controls, 1));
+    const out = this.#view(Which.Performance, 1);
+    const at = (place: number) => out[place]!;
+    return {
+      head: [at(0), at(1), at(2)],
+      gaze: [at(3), at(4), at(5), at(6)],
+      strength: at(7),
+      pointsMm: at(8) < 0 ? null : [at(8), at(9)],
+      shapes: out.slice(10),
+    };
+  }
+
+  #see({ points, width, height, scores }: SeenFace): void {
+    if (points.length !== FACE_POINTS) throw new TwinError(`${points.length} points of a face, ${FACE_POINTS} expected`);
+    const input = this.#view(Which.Face, 1);
+    points.forEach(({ x, y, z }, point) => input.set([x, y, z], 3 * point));
+    const behind = 3 * FACE_POINTS;
+    input.set([width, height], behind);
+    ARKIT_SHAPES.forEach((name, place) => { input[behind + 2 + place] = scores[name] ?? 0; });
   }
 
   /**

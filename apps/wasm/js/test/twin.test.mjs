@@ -164,6 +164,34 @@ for (const name of names) {
       });
     }
 
+    test("points are dragged as they are natively", { skip }, async () => {
+      const twin = await Twin.load(await readFile(join(made, "follows.twin")), { module });
+      const want = JSON.parse(await readFile(join(made, "follows.json"), "utf8"));
+      assert.deepEqual(twin.points.map(({ region }) => region), ["eye", "eye", "mouth", "mouth", "mouth"]);
+      const controls = new Float32Array(want.controls.length);
+      assert.throws(() => twin.drag({ move: new Map() }, controls), /no pose is held/);
+      const places = twin.hold(want.start).slice();
+      const targets = {
+        move: new Map(want.move.map(([point, place]) => [point, place])),
+        sights: new Map(want.move.map(([point, , sight]) => [point, sight])),
+        pinned: want.pinned,
+      };
+      const after = twin.drag(targets, controls).slice();
+      close(after, want.points.flat(), 2e-3);
+      close(controls, want.controls, 2e-3);
+      const off = (at) => Math.hypot(...want.move[0][1].map((x, axis) => x - at[axis]));
+      assert.ok(off(after) < 0.7 * off(places), `${off(after)} of ${off(places)}`);
+      assert.throws(() => twin.drag({ move: new Map([[99, [0, 0, 0]]]) }, controls), /no point 99/);
+      assert.throws(() => twin.drag({ move: new Map([[0, [NaN, 0, 0]]]) }, controls), /not finite/);
+      // By name, from the pose at rest.
+      close(twin.hold({}), twin.points.flatMap(({ rest }) => rest), 1e-4);
+      twin.free();
+      const plain = await Twin.load(await read("face-v3.twin"), { module });
+      assert.deepEqual(plain.points, []);
+      assert.throws(() => plain.hold({}), /not learned to follow points/);
+      plain.free();
+    });
+
     test("memory is used again after twins are freed", async () => {
       const bytes = await read("face-v3.twin");
       const rounds = async (count) => {

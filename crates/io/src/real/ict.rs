@@ -6,7 +6,7 @@ use crate::Dim::{Any, Exactly};
 use crate::npz::NpzReader;
 use crate::{Conversion, ParseError, ReadError, read_bytes};
 use std::path::Path;
-use understudy_core::{BlendshapeRig, MeshParts, Segments, Vec2};
+use understudy_core::{BlendshapeRig, MeshParts, Segments, Vec2, Vec3};
 
 /// The head with its expressions. Segments are the file's parts in its order, with `teeth` replaced by
 /// `tooth_01` to `tooth_32`: the first sixteen are the upper ones, both rows from the character's left
@@ -62,6 +62,23 @@ pub fn parse_ict(bytes: Vec<u8>) -> Result<RealFace, ParseError> {
     })
 }
 
+/// The identity modes that come beside the face (`identities.npz`): offsets of every vertex, one row a mode, cm.
+pub fn ict_identities(path: &Path, vertices: usize) -> Result<Vec<Vec<Vec3>>, ReadError> {
+    parse_ict_identities(read_bytes(path)?, vertices).map_err(ReadError::content(path))
+}
+
+/// [`ict_identities`] on bytes.
+pub fn parse_ict_identities(bytes: Vec<u8>, vertices: usize) -> Result<Vec<Vec<Vec3>>, ParseError> {
+    let npz = NpzReader::parse(bytes)?;
+    let deltas = npz.f32("identity_deltas", &[Any("modes"), Exactly(vertices), Exactly(3)])?;
+    if let Some(at) = deltas.data.iter().position(|value| !value.is_finite()) {
+        let (mode, vertex) = (at / (3 * vertices.max(1)), at / 3 % vertices.max(1));
+        let problem = format!("mode {mode} is not finite at vertex {vertex}");
+        return Err(ParseError::new("array 'identity_deltas'", problem));
+    }
+    Ok(deltas.data.chunks_exact(3 * vertices.max(1)).map(|mode| vectors(mode, 1.0)).collect())
+}
+
 fn segments(npz: &NpzReader, n: usize) -> Result<Segments, ParseError> {
     let names = npz.strings("part_names", &[Any("p")])?.data;
     let start = npz.u32("part_start", &[Exactly(names.len())])?.data;
@@ -110,8 +127,7 @@ mod tests {
         let centre = |name: &str| {
             let segment = face.mesh.segments().find(name).expect(name);
             let vertices = face.mesh.segments().vertices(segment);
-            let sum: understudy_core::Vec3 =
-                vertices.iter().map(|v| face.mesh.positions()[*v as usize]).sum();
+            let sum: Vec3 = vertices.iter().map(|v| face.mesh.positions()[*v as usize]).sum();
             sum / vertices.len() as f32
         };
         assert!(centre("tooth_01").x > 2.0 && centre("tooth_16").x < -2.0 && centre("tooth_17").x > 2.0);

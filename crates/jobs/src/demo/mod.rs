@@ -5,6 +5,7 @@ mod cast;
 mod face;
 mod motion;
 mod page;
+mod weights;
 
 use crate::characters::{Character, CharactersConfig, characters};
 use crate::motion::{LearnMotionReport, PlayMotionReport};
@@ -15,6 +16,7 @@ use crate::twin::Learning;
 use crate::twin::body::BodyLearning;
 use crate::twin::eval::{EvalConfig, EvalReport, eval};
 use crate::twin::learn::{LearnConfig, LearnReport, learn};
+use crate::weights::WeightsReport;
 use crate::{JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -76,6 +78,8 @@ pub struct DemoReport {
     pub motion: LearnMotionReport,
     /// A script that walks them.
     pub take: PlayMotionReport,
+    /// Weights of points on Mira.
+    pub weights: WeightsReport,
     /// Duration.
     pub seconds: f64,
 }
@@ -116,6 +120,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
     )?;
     let (face, face_eval, face_section) = pool.install(|| face::show(config, watch))?;
     let (motion, take, motion_section) = pool.install(|| motion::show(config, watch))?;
+    let (weights, weights_section) = weights::show(config, watch)?;
     let mut report = DemoReport {
         report: out.join("report.html"),
         characters: figures,
@@ -126,9 +131,10 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         face_eval,
         motion,
         take,
+        weights,
         seconds: start.elapsed().as_secs_f64(),
     };
-    let page = page::page(config, &report, sections, [face_section, motion_section]);
+    let page = page::page(config, &report, sections, [face_section, motion_section]).section(weights_section);
     write_atomic(&report.report, page.to_html().as_bytes())?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)

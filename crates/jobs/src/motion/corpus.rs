@@ -83,7 +83,7 @@ const FOLDER: &str = "motion/";
 pub(crate) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     let mut labels: Vec<LabelSpec> = Vec::new();
     let made = rig.clips().iter().any(|clip| clip.name.starts_with(FOLDER));
-    let wanted = |clip: &&Clip| if made { clip.name.starts_with(FOLDER) } else { !clip.for_test };
+    let wanted = |clip: &&Clip| if made { clip.name.starts_with(FOLDER) } else { clip.is_for_training() };
     for clip in rig.clips().iter().filter(wanted) {
         let stem = clip.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let stem = stem.strip_suffix('_').filter(|stem| !stem.is_empty()).unwrap_or(&clip.name);

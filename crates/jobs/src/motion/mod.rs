@@ -1,8 +1,9 @@
-//! The commands `motion learn`, `info`, `play` and `project`: latent spaces of an artist's clips, and scripts that walk
+//! The commands `motion learn`, `info`, `play`, `project` and `game`: latent spaces of an artist's clips, and scripts that walk
 //! them. Learning is `understudy_motion`, playing `understudy_runtime::motion`; here they meet rigs and files.
 
 mod corpus;
 mod film;
+pub mod game;
 mod learn;
 mod mesh;
 mod page;

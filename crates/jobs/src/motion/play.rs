@@ -5,10 +5,10 @@ use super::open;
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_io::live_link::{WeightTable, write_weights};
-use understudy_runtime::motion::{Command, MotionPlayer, PlayConfig, parse_script};
+use understudy_runtime::motion::{Command, Motion, MotionPlayer, PlayConfig, parse_script};
 
 /// What to play.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,25 +121,7 @@ pub fn play(config: &PlayMotionConfig, watch: &dyn Watch) -> Result<PlayMotionRe
     let frames_per_second = frames.len() as f64 / started.elapsed().as_secs_f64().max(1e-9);
     watch.event(Event::Finished);
     let count = frames.len();
-    let names: Vec<String> = motion.controls().iter().map(|spec| spec.name.clone()).collect();
-    match film {
-        None => {
-            let table = WeightTable { names, frames, rate: Some(motion.rate()) };
-            write_weights(&config.output, &table)?;
-        }
-        Some(film) => {
-            let name = config.rig.as_deref().unwrap_or(motion.rig());
-            let rig = rigs::open(name, watch)?.rig;
-            let own: Vec<&str> = rig.specs().iter().map(|spec| spec.name.as_str()).collect();
-            if own != names.iter().map(String::as_str).collect::<Vec<_>>() {
-                let problem =
-                    format!("is not the rig of {}: its controls are others", config.motion.display());
-                return Err(JobError::unusable(name, problem));
-            }
-            let take = Take { rig: rig.as_ref(), frames: &frames, rate: motion.rate() };
-            film.write(&take, &config.output, watch)?;
-        }
-    }
+    write_take(film, &config.output, &motion, config.rig.as_deref(), frames, watch)?;
     Ok(PlayMotionReport {
         output: config.output.clone(),
         rig: motion.rig().to_owned(),
@@ -149,4 +131,28 @@ pub fn play(config: &PlayMotionConfig, watch: &dyn Watch) -> Result<PlayMotionRe
         largest_distance,
         frames_per_second,
     })
+}
+
+/// Writes frames of a motion as a table, or as a film of its rig.
+pub(super) fn write_take(
+    film: Option<Film>,
+    output: &Path,
+    motion: &Motion,
+    rig: Option<&str>,
+    frames: Vec<Vec<f32>>,
+    watch: &dyn Watch,
+) -> Result<(), JobError> {
+    let names: Vec<String> = motion.controls().iter().map(|spec| spec.name.clone()).collect();
+    let Some(film) = film else {
+        let table = WeightTable { names, frames, rate: Some(motion.rate()) };
+        return Ok(write_weights(output, &table)?);
+    };
+    let name = rig.unwrap_or(motion.rig());
+    let rig = rigs::open(name, watch)?.rig;
+    let own: Vec<&str> = rig.specs().iter().map(|spec| spec.name.as_str()).collect();
+    if own != names.iter().map(String::as_str).collect::<Vec<_>>() {
+        return Err(JobError::unusable(name, "is not the rig of this motion: its controls are others"));
+    }
+    let take = Take { rig: rig.as_ref(), frames: &frames, rate: motion.rate() };
+    film.write(&take, output, watch)
 }

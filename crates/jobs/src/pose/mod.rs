@@ -1,9 +1,11 @@
 //! `pose`: a body by its hands, feet and torso, a face by points that are dragged; controls come out. What can be moved is
-//! found in `subject.rs`, files are written in `output.rs`. Start at [`pose`]; the mathematics is in `runtime::ik`.
+//! found in `subject.rs`, files are written in `output.rs`, limbs are solved in `session.rs`. Start at [`pose`]; the mathematics is in `runtime::ik`.
 
 mod output;
+mod session;
 mod subject;
 
+pub use session::{HandleName, HandleSession};
 pub(crate) use subject::Subject;
 
 use crate::outputs::check_file;
@@ -13,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use understudy_core::{Affine3A, ControlSpec, ControlSpecs, Controls, JointPose, Vec3};
+use understudy_core::{ControlSpec, ControlSpecs, Controls, Vec3};
 use understudy_io::Scene;
-use understudy_rigs::RigPose;
 use understudy_runtime::ik::{
-    Anchor, Correction, Goal, LimbError, Outcome, Place, PointSolver, Poser, Reach,
+    Anchor, Correction, Goal, LimbError, Outcome, Place, PointDrag, PointSolver, Reach, Wanted,
 };
 
 /// What to pose, and how.
@@ -245,42 +246,24 @@ fn limbs(
     anchors: &mut BTreeMap<String, Anchor>,
     controls: &mut Vec<f32>,
 ) -> Result<Vec<Outcome>, JobError> {
-    let (skeleton, handles) = subject.limbs().ok_or_else(|| subject.nothing_to_move())?;
+    let (_, handles) = subject.limbs().ok_or_else(|| subject.nothing_to_move())?;
     let rig = subject.rig().expect("limbs belong to a rig");
-    let (mut pose, mut joints) = (RigPose::default(), JointPose::default());
-    let mut forward = |controls: &[f32], world: &mut Vec<Affine3A>| -> Result<(), JobError> {
-        match rig.mechanism() {
-            // Bones alone cost next to nothing.
-            Some(mechanism) => mechanism.evaluate(controls, &mut joints, &mut pose.global),
-            None => {
-                rig.evaluate(&Controls(controls.to_vec()), &mut pose).map_err(JobError::rig(rig.name()))?;
-            }
-        }
-        world.clone_from(&pose.global.0);
-        Ok(())
-    };
-    let mut world = Vec::new();
-    forward(controls, &mut world)?;
     let mut goals = Vec::new();
     for name in &config.lock {
-        let bone = handles.bone(name).expect("checked before");
-        // A foot stands on the ground: the height at which it rests.
-        let ground = name.starts_with("foot").then(|| skeleton.rest_global()[bone].translation.y);
-        let anchor = *anchors.entry(name.clone()).or_insert_with(|| Anchor::of(world[bone], ground));
+        let anchor = match anchors.get(name) {
+            Some(anchor) => *anchor,
+            None => session::anchor(rig, handles, controls, name)?,
+        };
+        anchors.insert(name.clone(), anchor);
         goals.push(Goal { handle: name.clone(), place: Place::Locked(anchor), pole: order.pole(name) });
     }
     for (name, place) in &order.limbs {
         goals.push(Goal { handle: name.clone(), place: Place::At(*place), pole: order.pole(name) });
     }
-    let mut poser = Poser::new(specs, skeleton, handles);
-    poser.soft = config.soft;
-    poser.solve(&goals, controls, &mut forward)
+    session::solve(rig, handles, specs, config.soft, &goals, controls)
 }
 
-/// How much a point counts that is pinned, beside one that is dragged.
-const PINNED: f32 = 0.1;
-
-/// Points of one frame: those that are not asked for are pinned where they are.
+/// Points of one frame: those that are not asked for stay where they are as far as they can.
 fn face(
     config: &PoseConfig,
     solver: &mut PointSolver,
@@ -289,38 +272,18 @@ fn face(
 ) -> Result<Vec<Reached>, JobError> {
     let failed = |error| JobError::setting("pose", error);
     let ik = Arc::clone(solver.ik());
-    let mut targets = vec![Vec3::ZERO; ik.points().len()];
-    solver.points(controls, &mut targets).map_err(failed)?;
-    // What the networks say of the pose that is started from is taken off: what is pinned stays, control by control.
-    let mut before = controls.to_vec();
-    solver.solve(&targets, &mut before).map_err(failed)?;
-    let mut asked = Vec::new();
-    for (name, place) in &order.points {
+    let wanted = |(name, place): &(String, Vec3)| {
         let point = ik.find(name).expect("checked before");
-        // A place on the screen says nothing of depth.
-        targets[point] = if place.z.is_nan() { place.truncate().extend(targets[point].z) } else { *place };
-        asked.push(point);
-    }
-    let mut regions: Vec<usize> = asked.iter().filter_map(|point| ik.region_of(*point)).collect();
-    regions.sort_unstable();
-    regions.dedup();
-    let mut solved = controls.to_vec();
-    solver.solve(&targets, &mut solved).map_err(failed)?;
-    for (((control, solved), before), range) in
-        controls.iter_mut().zip(&solved).zip(&before).zip(solver.ranges())
-    {
-        if let Some((low, high)) = range {
-            *control = (*control + solved - before).clamp(low.min(*control), high.max(*control));
-        }
-    }
-    let weights: Vec<f32> =
-        (0..targets.len()).map(|point| if asked.contains(&point) { 1.0 } else { PINNED }).collect();
-    solver.weigh(&weights).map_err(failed)?;
+        Wanted { point, place: *place, sight: Vec3::ZERO }
+    };
+    let wanted: Vec<Wanted> = order.points.iter().map(wanted).collect();
     let how = Correction { steps: config.steps, keep_derivatives: false, ..Correction::default() };
-    solver.correct(&targets, &regions, &how, controls).map_err(failed)?;
-    let mut places = vec![Vec3::ZERO; targets.len()];
+    let mut drag = PointDrag::begin(solver, controls).map_err(failed)?;
+    drag.to(solver, &wanted, &[], &how, controls).map_err(failed)?;
+    let mut places = vec![Vec3::ZERO; ik.points().len()];
     solver.points(controls, &mut places).map_err(failed)?;
-    let reached = |point: &usize| {
+    let (_, targets) = drag.places();
+    let reached = |Wanted { point, .. }: &Wanted| {
         let off = targets[*point] - places[*point];
         Reached {
             handle: ik.points()[*point].name.clone(),
@@ -331,7 +294,7 @@ fn face(
             at_limits: Vec::new(),
         }
     };
-    Ok(asked.iter().map(reached).collect())
+    Ok(wanted.iter().map(reached).collect())
 }
 
 impl From<Outcome> for Reached {

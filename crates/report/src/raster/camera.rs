@@ -99,6 +99,12 @@ impl Camera {
         Vec3::new(offset.dot(self.right), offset.dot(self.up), offset.dot(self.forward))
     }
 
+    /// Pixels across and down of one cm at depth one cm.
+    pub fn pixels(&self, width: usize, height: usize) -> [f64; 2] {
+        let across = width as f64 / (2.0 * f64::from(self.half_height) * f64::from(self.aspect));
+        [across, height as f64 / (2.0 * f64::from(self.half_height))]
+    }
+
     /// Camera space to pixels: `(x, y)` from the upper left corner. `None` behind the eye.
     pub fn project(&self, point: Vec3, width: usize, height: usize) -> Option<(f32, f32)> {
         let eye = self.to_camera(point);

@@ -27,7 +27,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod vertex_openness;
-mod visibility;
+pub mod visibility;
 
 pub use camera::{Camera, bounds};
 #[cfg(test)]
@@ -107,7 +107,7 @@ pub fn render(actors: &[Actor], camera: &Camera, settings: &RenderSettings) -> P
     let (width, height) = (picture.width(), picture.height());
     let stage = Stage::new(actors);
     let eye: Vec<Vec3> = stage.positions.iter().map(|p| camera.to_camera(*p)).collect();
-    let visibility = Visibility::compute(&eye, &stage.triangles, camera, width, height);
+    let visibility = Visibility::compute(&eye, &stage.triangles, camera.pixels(width, height), width, height);
     let studio = Studio::new(camera);
     let bounds = stage.bounds();
     let size = bounds.map_or(1.0, |(low, high)| (high - low).length());

@@ -2,16 +2,15 @@
 //! Greer 1997) need no clipping at the eye; bands of rows are filled independently, so the result is
 //! the same whatever the number of threads.
 
-use super::Camera;
 use rayon::prelude::*;
 use understudy_core::Vec3;
 
 /// Samples a pixel.
-pub(super) const SAMPLES: usize = 4;
+pub const SAMPLES: usize = 4;
 
 /// Where the samples lie in a pixel: a rotated grid, so that near-horizontal and near-vertical edges
 /// both get four steps.
-pub(super) const SAMPLE_PLACES: [(f32, f32); SAMPLES] =
+pub const SAMPLE_PLACES: [(f32, f32); SAMPLES] =
     [(0.375, 0.125), (0.875, 0.375), (0.125, 0.625), (0.625, 0.875)];
 
 /// The lowest and highest coordinate of a sample in its pixel.
@@ -19,14 +18,14 @@ const FIRST_PLACE: f64 = 0.125;
 const LAST_PLACE: f64 = 0.875;
 
 /// The value of [`Sample::triangle`] where nothing is seen.
-pub(super) const NOTHING: u32 = u32::MAX;
+pub const NOTHING: u32 = u32::MAX;
 
 /// Rows of pixels that one task fills.
 const BAND: usize = 16;
 
 /// The nearest triangle at one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
+pub struct Sample {
     /// One over the depth along the line of sight; larger is nearer, 0 is nothing.
     pub inverse_depth: f32,
     /// Index into the triangles, or [`NOTHING`].
@@ -36,7 +35,7 @@ pub(super) struct Sample {
 /// A triangle ready to be filled: three edge functions `a x + b y + c` over pixels, all positive
 /// inside, whose shares of their sum are the perspective-correct barycentric coordinates.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Setup {
+pub struct Setup {
     edges: [[f64; 3]; 3],
     inverse_depth: [f64; 3],
     low: [u32; 2],
@@ -148,7 +147,7 @@ fn smaller(a: f64, b: f64) -> f64 {
 }
 
 /// The picture's samples and the triangles behind them.
-pub(super) struct Visibility {
+pub struct Visibility {
     /// `[height][width][SAMPLES]`.
     pub samples: Vec<Sample>,
     /// `[T]`, `None` for a triangle that cannot be seen.
@@ -156,17 +155,16 @@ pub(super) struct Visibility {
 }
 
 impl Visibility {
-    /// Finds the nearest triangle everywhere. `eye` are the corners in camera space; every index in
-    /// `triangles` must be in range and its corners finite.
+    /// Finds the nearest triangle everywhere. `eye` are the corners in camera space (x right, y up, z depth); `scale` the
+    /// pixels across and down of one unit at depth one, about the middle of the picture. Every index in `triangles` must
+    /// be in range and its corners finite.
     pub fn compute(
         eye: &[Vec3],
         triangles: &[[u32; 3]],
-        camera: &Camera,
+        scale: [f64; 2],
         width: usize,
         height: usize,
     ) -> Self {
-        let across = width as f64 / (2.0 * f64::from(camera.half_height) * f64::from(camera.aspect));
-        let scale = [across, height as f64 / (2.0 * f64::from(camera.half_height))];
         let setups: Vec<Option<Setup>> = triangles
             .par_iter()
             .with_min_len(1024)

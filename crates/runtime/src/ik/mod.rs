@@ -10,5 +10,7 @@ pub mod small;
 pub mod two_bone;
 
 pub use limbs::{Anchor, Goal, Handles, LimbBones, Outcome, Place, PlacedBones, Poser, Spelling};
-pub use points::{ControlPoint, Correction, PointIk, PointIkParts, PointSolver, RegionParts};
+pub use points::{
+    ControlPoint, Correction, PointDrag, PointIk, PointIkParts, PointSolver, RegionParts, Wanted,
+};
 pub use two_bone::{Bend, LimbError, LimbPose, Reach, TwoBone};

@@ -13,7 +13,7 @@ pub fn padded(count: usize) -> usize {
 const ROUND: f32 = 12_582_912.0;
 /// Taylor coefficients of 2^f: accurate to 1e-7 for |f| ≤ ½.
 const POWERS: [f32; 7] =
-    [1.0, 0.693_147_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_356, 0.000_154_035_3];
+    [1.0, std::f32::consts::LN_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_356, 0.000_154_035_3];
 
 /// `e^z` for `z ≤ 0`; beyond −87 it stays at the smallest normal numbers.
 #[inline(always)]

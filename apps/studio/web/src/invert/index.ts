@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
 import { acceptDrops, complain, download, fileButton, fill, h, toast } from "../lib/dom";
-import { frameMessage, type FrameAnswer } from "../lib/packet";
+import { FRAME, frameMessage, readFrame, type FrameAnswer } from "../lib/packet";
 import { readRig, type RigScene } from "../lib/rig";
 import { chart } from "../learn/chart";
 import { Actor } from "../stage/actor";
@@ -92,7 +92,7 @@ class InvertTab implements Tab {
     this.#legend.onscale = () => this.#viewer.redraw();
     acceptDrops(panel, (taken) => void this.#take(taken), (over) => this.#stage.classList.toggle("over", over));
 
-    context.server.onframe = (answer) => this.#draw(answer);
+    context.server.onbinary(FRAME, (message) => this.#draw(readFrame(message)));
     context.project.follow((project) => {
       if (!project) return;
       this.#ramp.value = rampTexture(project.ramp);

@@ -22,6 +22,7 @@ class LearnTab implements Tab {
   readonly #data = h("select", { id: "learn-data" });
   readonly #poses = h("input", { type: "number", id: "learn-poses", min: 1, max: 1000000, value: 4000 });
   readonly #minutes = h("input", { type: "number", id: "learn-minutes", min: 0.05, step: "any", value: 10 });
+  readonly #follow = h("input", { type: "checkbox", id: "learn-follow" });
   readonly #start = h("button", { type: "button", class: "primary" }, "Start learning");
   readonly #sample = h("button", { type: "button" }, "Only sample poses");
   readonly #twin = h("select", { id: "weigh-twin" });
@@ -44,6 +45,7 @@ class LearnTab implements Tab {
       field("Rig", this.#rig), drop,
       field("Kind", this.#kind), this.#hint,
       field("Poses", this.#data), field("New poses to sample", this.#poses), field("Minutes of training, about", this.#minutes),
+      h("label", { class: "check", title: "For faces: points on it can then be dragged on the Pose tab" }, this.#follow, "Follow dragged points (Mira, ict)"),
       this.#start, this.#sample);
     const weighing = h("section", { class: "card stack", "aria-label": "Weigh a twin" },
       h("h2", {}, "Weigh a twin"), h("p", { class: "soft" }, "Against the rig that is chosen above, on a clip: errors, times and a report."),
@@ -53,7 +55,7 @@ class LearnTab implements Tab {
     this.#data.addEventListener("change", () => { this.#poses.disabled = this.#data.value !== ""; });
     this.#start.addEventListener("click", () => void this.#begin(this.#start, {
       job: "learn", rig: this.#rig.value, data: this.#data.value || null, method: this.#kind.value,
-      poses: this.#poseCount, minutes: Number(this.#minutes.value),
+      poses: this.#poseCount, minutes: Number(this.#minutes.value), follow: this.#follow.checked,
     }));
     this.#sample.addEventListener("click", () => void this.#begin(this.#sample, { job: "sample", rig: this.#rig.value, poses: this.#poseCount }));
     this.#weigh.addEventListener("click", () => void this.#begin(this.#weigh, { job: "eval", twin: this.#twin.value, rig: this.#rig.value, clip: this.#clip.value }));
@@ -192,6 +194,8 @@ const NAMES: readonly (readonly [string, string, (value: number) => string])[] =
   ["test_max_mm", "worst vertex", (value) => `${value.toFixed(2)} mm`],
   ["ms", "twin", (value) => `${value.toFixed(2)} ms`],
   ["original_ms", "original", (value) => `${value.toFixed(2)} ms`],
+  ["network_mm", "points by the network", (value) => `${value.toFixed(3)} mm`],
+  ["hybrid_mm", "points, corrected", (value) => `${value.toFixed(3)} mm`],
   ["bytes", "file", (value) => `${(value / 1e6).toFixed(1)} MB`],
   ["rmse_mm", "error", (value) => `${value.toFixed(4)} mm`],
   ["frames", "frames", (value) => String(value)],

@@ -1,7 +1,7 @@
 // The server, as the page sees it: requests over HTTP, one WebSocket for commands, poses and events of jobs. The socket
 // comes back by itself when it breaks; whoever needs something opened listens to `onopen`.
 
-import { FRAME, POSE, readFrame, readPose, type FrameAnswer, type PoseAnswer } from "./packet";
+import { POSE, readPose, type PoseAnswer } from "./packet";
 
 export interface TwinEntry {
   readonly path: string;
@@ -18,6 +18,7 @@ export interface Project {
   readonly rigs: readonly { readonly name: string; readonly source: string }[];
   readonly twins: readonly TwinEntry[];
   readonly datasets: readonly string[];
+  readonly motions: readonly string[];
   readonly runs: readonly Run[];
   /** sRGB bytes of the colours for errors. */
   readonly ramp: readonly (readonly [number, number, number])[];
@@ -78,14 +79,19 @@ const json = (body: unknown): RequestInit => ({
 
 export class Server {
   onpose: (answer: PoseAnswer) => void = () => {};
-  onframe: (answer: FrameAnswer) => void = () => {};
   onproblem: (problem: string, number: number | undefined) => void = () => {};
   onruns: (runs: Run[], all: boolean) => void = () => {};
   onconnection: (open: boolean) => void = () => {};
   #openers: (() => void)[] = [];
+  #binary = new Map<number, (message: ArrayBuffer) => void>();
   #socket: WebSocket | null = null;
   #pending = new Map<number, Pending>();
   #next = 1;
+
+  /** Hears the binary messages of a kind: a tab's own. */
+  onbinary(kind: number, listener: (message: ArrayBuffer) => void): void {
+    this.#binary.set(kind, listener);
+  }
 
   /** Called now where the socket is open, and whenever it opens again. */
   whenOpen(opener: () => void): void {
@@ -118,7 +124,7 @@ export class Server {
     if (typeof data !== "string") {
       const kind = new DataView(data).getUint32(0, true);
       if (kind === POSE) this.onpose(readPose(data));
-      else if (kind === FRAME) this.onframe(readFrame(data));
+      else this.#binary.get(kind)?.(data);
       return;
     }
     const message = JSON.parse(data) as {

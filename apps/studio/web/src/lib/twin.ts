@@ -1,6 +1,6 @@
 // A twin in the browser: the file from the server, played by WebAssembly. Its inputs are found among the rig's by name.
 
-import { Twin } from "understudy-twin";
+import { Twin, type ControlPoint, type DragTargets, type Performance, type SeenFace } from "understudy-twin";
 import type { RigScene } from "./rig";
 
 export class BrowserTwin {
@@ -46,6 +46,50 @@ export class BrowserTwin {
     const start = performance.now();
     this.#twin.pose(this.wantsBones ? { bones: this.#bones, controls: this.#controls } : { controls: this.#controls }, out);
     return performance.now() - start;
+  }
+
+  /** The points of the face that it follows. */
+  get points(): readonly ControlPoint[] {
+    return this.wantsBones ? [] : this.#twin.points;
+  }
+
+  /** Begins a drag at a pose of the rig. */
+  hold(controls: Float32Array): void {
+    this.#controlsOf.forEach((of, place) => { this.#controls[place] = controls[of]!; });
+    this.#twin.hold(this.#controls);
+  }
+
+  /** Brings points to places, from the pose that was held; writes the rig's controls and gives where the points are. */
+  drag(targets: DragTargets, controls: Float32Array): Float32Array {
+    const places = this.#twin.drag(targets, this.#controls);
+    this.#controlsOf.forEach((of, place) => { controls[of] = this.#controls[place]!; });
+    return places;
+  }
+
+  /** The name of the rig that a twin's file was learned from. */
+  static async rigOf(bytes: ArrayBuffer): Promise<string> {
+    const twin = await Twin.load(bytes);
+    const { rig } = twin.header;
+    twin.free();
+    return rig;
+  }
+
+  /** An actor drives it from now on; `geometry` is the canonical face of a `.task` file. */
+  beginLive(geometry: Uint8Array): void {
+    if (this.wantsBones) throw new Error("this twin is posed by bones: an actor drives controls");
+    this.#twin.beginLive(geometry);
+  }
+
+  /** Takes a face as the actor at rest. */
+  setRest(face: SeenFace): void {
+    this.#twin.setRest(face);
+  }
+
+  /** The next frame of the actor, so many seconds after the last; writes the rig's controls. */
+  follow(face: SeenFace | null, seconds: number, controls: Float32Array): Performance {
+    const performed = this.#twin.follow(face, seconds, this.#controls);
+    this.#controlsOf.forEach((of, place) => { controls[of] = this.#controls[place]!; });
+    return performed;
   }
 
   free(): void {

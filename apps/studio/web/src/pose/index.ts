@@ -3,22 +3,35 @@
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
 import { acceptDrops, complain, fileButton, fill, h, toast } from "../lib/dom";
-import { ORIGINAL, SKINNING, TWIN } from "../lib/packet";
-import { readClip, readRig, type RigScene } from "../lib/rig";
+import { BONES, ORIGINAL, SKINNING, TWIN } from "../lib/packet";
+import { readClip, readRig, type Clip, type RigScene } from "../lib/rig";
 import type { Project, TwinFacts } from "../lib/server";
 import { BrowserTwin } from "../lib/twin";
 import { Actor } from "../stage/actor";
 import { HeatLegend } from "../stage/legend";
 import { rampTexture } from "../stage/material";
 import { Viewer, type Layout, type ViewName } from "../stage/viewer";
+import { Hand } from "./hand";
+import { History } from "./history";
+import { clipTable, stillClip, type Key } from "./keys";
 import { Poser, type Posed } from "./poser";
 import { saveMenu } from "./save";
 import { Sliders } from "./sliders";
-import { Timeline } from "./timeline";
+import { NEW_TAKE, Timeline } from "./timeline";
 
 /** What a visitor sees first: the character and the clip that she plays. */
 const FIRST_RIG = "mira";
 const FIRST_CLIP = "talk";
+
+/** Seconds of a take that is made of keys. */
+const TAKE_SECONDS = 4;
+
+/** What an undo brings back. */
+interface State {
+  readonly controls: Float32Array;
+  readonly clip: Clip | null;
+  readonly keys: readonly Key[];
+}
 
 type Mode = "original" | "twin" | "skinning" | "beside" | "wipe";
 type Which = "original" | "twin" | "skinning";
@@ -38,7 +51,11 @@ class PoseTab implements Tab {
   readonly #context: Context;
   readonly #stage = h("div", { class: "stage" });
   readonly #viewer: Viewer;
-  readonly #sliders = new Sliders();
+  readonly #undo = h("button", { type: "button", class: "icon", "aria-label": "Undo", title: "Undo (Ctrl+Z)" }, "↶");
+  readonly #redo = h("button", { type: "button", class: "icon", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" }, "↷");
+  readonly #sliders = new Sliders(this.#undo, this.#redo);
+  readonly #history = new History<State>();
+  readonly #hand: Hand;
   readonly #timeline: Timeline;
   readonly #poser: Poser;
   readonly #legend = new HeatLegend();
@@ -69,19 +86,30 @@ class PoseTab implements Tab {
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
     this.#timeline = new Timeline(fileButton("Open…", ".csv,.bvh,.glb,.gltf,.npz,.blend,.twin,.json", (files) => void this.#take(files)));
+    this.#viewer = new Viewer(this.#stage, "The character; drag to turn, shift-drag to move, wheel to zoom");
+    this.#hand = new Hand(this.#viewer, context.server, {
+      controls: () => this.#sliders.values.current,
+      both: () => this.#sliders.both,
+      hold: () => this.#timeline.pause(),
+      pose: (controls) => this.#poseByHand(controls),
+      done: () => this.#commit(),
+      facing: (vertex) => this.#facing(vertex),
+      shown: () => this.#arrange(),
+      teach: () => this.#teach(),
+    });
     const tools = h("div", { class: "tools", role: "toolbar", "aria-label": "What is shown" },
-      this.#rigChoice, this.#twinChoice, this.#modeButtons(), this.#against, this.#heat, h("span", { class: "spread" }),
+      this.#rigChoice, this.#twinChoice, this.#modeButtons(), this.#against, this.#heat, this.#hand.toggle, h("span", { class: "spread" }),
       saveMenu({
         server: context.server,
         rig: () => this.#rig,
         controls: () => this.#sliders.values.current,
         clip: () => this.#timeline.choice.value,
+        brought: () => this.#broughtClip(),
         canvas: () => this.#viewer.canvas,
       }));
     panel.append(h("div", { class: "work" }, tools, this.#stage, this.#timeline.element, this.#sliders.element));
-    this.#viewer = new Viewer(this.#stage, "The character; drag to turn, shift-drag to move, wheel to zoom");
-    this.#stage.append(this.#wipe, this.#legend.element, this.#notice, this.#dropNotice);
-    const keys = [["F", "frame"], ["1–7", "views"], ["Space", "play"], ["H", "error"], ["R", "reset"]];
+    this.#stage.append(this.#hand.element, this.#wipe, this.#legend.element, this.#notice, this.#dropNotice);
+    const keys = [["F", "frame"], ["1–7", "views"], ["Space", "play"], ["G", "drag points"], ["P", "pin"], ["K", "key"], ["H", "error"], ["R", "reset"]];
     this.#sliders.element.append(h("footer", { style: "padding: var(--space-2) var(--space-3); border-top: 1px solid var(--line)" },
       h("ul", { class: "keys", "aria-label": "Keys" }, ...keys.map(([key, what]) => h("li", {}, h("kbd", {}, key), ` ${what}`)))));
 
@@ -92,13 +120,31 @@ class PoseTab implements Tab {
       this.#timeline.pause();
       this.#poser.pose(this.#sliders.values.current);
     };
-    this.#timeline.onseek = () => this.#pose();
+    this.#sliders.oncommit = () => this.#commit();
+    this.#history.onchange = () => {
+      this.#undo.disabled = !this.#history.canUndo;
+      this.#redo.disabled = !this.#history.canRedo;
+    };
+    this.#history.onchange();
+    this.#undo.addEventListener("click", () => this.#step(-1));
+    this.#redo.addEventListener("click", () => this.#step(1));
+    this.#timeline.onseek = () => this.#sample();
+    this.#timeline.onkey = () => this.#key();
+    this.#timeline.onunkey = () => { this.#sample(); this.#commit(false); };
     this.#timeline.onchoose = (name) => void this.#play(name).catch(complain);
     this.#legend.onscale = () => this.#viewer.redraw();
     this.#heat.addEventListener("click", () => this.#setHeat(!this.#heatOn));
     this.#against.addEventListener("change", () => this.#arrange());
     this.#rigChoice.addEventListener("change", () => void this.open(this.#rigChoice.value, undefined));
     this.#twinChoice.addEventListener("change", () => void this.open(this.#rigName, this.#twinChoice.value || null));
+    const drawn: number[] = [];
+    this.#viewer.ondraw = (milliseconds) => {
+      drawn.push(milliseconds);
+      if (drawn.length > 120) drawn.shift();
+      this.#stage.dataset["drawn"] = String(Number(this.#stage.dataset["drawn"] ?? 0) + 1);
+    };
+    // For those who measure: what a frame of a drag costs here.
+    this.#stage.addEventListener("measure", (event) => Object.assign((event as CustomEvent<object>).detail, { drags: [...this.#hand.times], draws: [...drawn] }));
     this.#viewer.onlayout = (views) => this.#place(views);
     this.#wipeByHand();
     acceptDrops(panel, (files) => void this.#take(files), (over) => { this.#dropNotice.hidden = !over; });
@@ -121,7 +167,10 @@ class PoseTab implements Tab {
 
   key(event: KeyboardEvent): boolean {
     const view = KEYS[event.key];
-    if (view) this.#viewer.look(view);
+    if (event.ctrlKey || event.metaKey) this.#step(event.key.toLowerCase() === "y" || event.shiftKey ? 1 : -1);
+    else if (this.#hand.key(event)) return true;
+    else if (event.key === "k" || event.key === "K") this.#key();
+    else if (view) this.#viewer.look(view);
     else if (event.key === "f" || event.key === "F") this.#viewer.frame();
     else if (event.key === " ") this.#timeline.toggle();
     else if (event.key === "h" || event.key === "H") this.#setHeat(!this.#heatOn);
@@ -132,10 +181,13 @@ class PoseTab implements Tab {
   }
 
   async #firstVisit(): Promise<void> {
+    // What moves her is asked for together with herself.
+    const clip = this.#context.server.clip(FIRST_RIG, FIRST_CLIP);
+    clip.catch(() => {});
     await this.open(FIRST_RIG, undefined);
     const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (this.#rigName !== FIRST_RIG || this.#timeline.clip) return;
-    await this.#play(FIRST_CLIP, moves).catch(complain);
+    await this.#play(FIRST_CLIP, moves, clip).catch(complain);
   }
 
   #modeButtons(): HTMLElement {
@@ -190,13 +242,15 @@ class PoseTab implements Tab {
       }
       const rig = this.#rig!;
       this.#twinPath = twin === undefined ? (this.#fittingTwins()[0]?.path ?? null) : twin;
+      const file = this.#twinPath ? this.#context.server.twin(this.#twinPath) : null;
+      file?.catch(() => {});
       await this.#openOnServer();
       if (turn !== this.#opening) return;
       this.#browserTwin?.free();
       this.#browserTwin = null;
-      if (this.#twinPath) {
+      if (file) {
         try {
-          this.#browserTwin = await BrowserTwin.load(await this.#context.server.twin(this.#twinPath), rig);
+          this.#browserTwin = await BrowserTwin.load(await file, rig);
         } catch (error) {
           toast(`The twin is played on the server: ${error instanceof Error ? error.message : String(error)}`);
         }
@@ -205,6 +259,8 @@ class PoseTab implements Tab {
       this.#poser.reset(rig.vertices);
       this.#poser.twin = this.#browserTwin;
       this.#build(other);
+      if (other) this.#history.restart(this.#state());
+      void this.#hand.open(rig, name, this.#browserTwin);
       this.#say();
       this.#listing(this.#context.project.value);
       this.#pose();
@@ -293,6 +349,7 @@ class PoseTab implements Tab {
 
   /** Who is on the stage, and where. */
   #arrange(): void {
+    if (this.#actors.size === 0) return;
     const shown = this.#shown();
     const layout: Layout = this.#mode === "beside" ? "beside" : this.#mode === "wipe" ? "wipe" : "single";
     this.#viewer.show(shown.map((which) => this.#actors.get(which)!), layout);
@@ -305,7 +362,8 @@ class PoseTab implements Tab {
     this.#legend.element.hidden = !heat;
     this.#actors.forEach((actor, which) => { actor.heat = heat && which !== "original"; });
     const bits = { original: ORIGINAL, twin: TWIN, skinning: SKINNING };
-    this.#poser.views = shown.reduce((views, which) => views | bits[which], heat ? ORIGINAL : 0);
+    const own = (heat ? ORIGINAL : 0) | (this.#hand.needsBones ? BONES : 0);
+    this.#poser.views = shown.reduce((views, which) => views | bits[which], own);
     this.#pose();
     this.#viewer.redraw();
   }
@@ -344,25 +402,108 @@ class PoseTab implements Tab {
     this.#notice.replaceChildren(h("div", { class: "box", role: "status" }, ...content));
   }
 
+  /** The pose of the sliders. */
   #pose(): void {
     if (!this.#rig || this.#actors.size === 0) return;
-    if (this.#timeline.clip && (this.#timeline.playing || this.#timeline.seconds > 0)) {
-      this.#timeline.sample(this.#sliders.values.current);
-      this.#sliders.refresh();
-    }
     this.#poser.pose(this.#sliders.values.current);
+  }
+
+  /** The pose of the timeline's moment. */
+  #sample(): void {
+    if (!this.#rig || !this.#timeline.clip) return;
+    const values = this.#sliders.values.current;
+    this.#timeline.sample(values);
+    this.#keepInRange(values);
+    this.#sliders.refresh();
+    this.#pose();
+    // What an undo goes back to is what is seen before a gesture.
+    this.#history.amend(this.#state());
+  }
+
+  #keepInRange(values: Float32Array): void {
+    if (this.#timeline.keys.list.length === 0) return;
+    this.#rig!.controls.forEach(({ low, high }, place) => { values[place] = Math.min(Math.max(values[place]!, low), high); });
   }
 
   #tick(): void {
     const now = performance.now();
     const passed = Math.min((now - this.#then) / 1000, 0.25);
     this.#then = now;
-    if (this.#visible && this.#timeline.advance(passed)) {
-      this.#timeline.sample(this.#sliders.values.current);
-      this.#sliders.refresh();
-      this.#poser.pose(this.#sliders.values.current);
-    }
+    if (this.#visible && this.#timeline.advance(passed)) this.#sample();
     requestAnimationFrame(() => this.#tick());
+  }
+
+  #state(): State {
+    return { controls: this.#sliders.values.current.slice(), clip: this.#timeline.clip, keys: this.#timeline.keys.list };
+  }
+
+  /** A gesture ended: it can be undone, and is kept as a key where that is asked for. */
+  #commit(auto = this.#timeline.auto): void {
+    if (auto) this.#key();
+    else this.#history.commit(this.#state());
+  }
+
+  #step(by: -1 | 1): void {
+    const state = this.#history.step(by);
+    if (!state) return;
+    this.#timeline.pause();
+    // Keys belong to a clip: where another plays by now, its own stay.
+    if (state.clip === this.#timeline.clip) {
+      this.#timeline.keys.list = state.keys;
+      this.#timeline.redraw();
+    }
+    this.#sliders.show(state.controls);
+    this.#pose();
+  }
+
+  /** Keeps the pose at this moment of the clip; of a take of keys where none plays. */
+  #key(): void {
+    const rig = this.#rig;
+    if (!rig || rig.controls.length === 0) return;
+    if (!this.#timeline.clip) this.#newTake();
+    this.#timeline.pause();
+    const offsets = new Float32Array(rig.controls.length);
+    this.#timeline.below(offsets);
+    const values = this.#sliders.values.current;
+    offsets.forEach((below, place) => { offsets[place] = values[place]! - below; });
+    this.#timeline.keys.set(this.#timeline.seconds, offsets);
+    this.#timeline.redraw();
+    this.#history.commit(this.#state());
+  }
+
+  #newTake(): void {
+    this.#timeline.load(stillClip(this.#rig!.defaults, TAKE_SECONDS));
+    this.#timeline.choice.value = NEW_TAKE;
+  }
+
+  /** The clip by a name that the server knows; with keys it is brought there first. */
+  async #broughtClip(): Promise<string> {
+    const { clip, keys, choice } = this.#timeline;
+    if (!clip || (keys.list.length === 0 && choice.value !== NEW_TAKE)) return choice.value;
+    const table = clipTable(this.#rig!.controls.map(({ name }) => name), clip, (seconds, out) => {
+      this.#timeline.sample(out, seconds);
+      this.#keepInRange(out);
+    });
+    const stem = (choice.value.split("/").pop() ?? "").replace(/\.\w+$/, "").replace(/^\+/, "") || "take";
+    return this.#context.server.upload(new File([table], `${stem}-keyed.csv`, { type: "text/csv" }));
+  }
+
+  #poseByHand(controls: Float32Array): void {
+    this.#sliders.show(controls);
+    this.#pose();
+  }
+
+  /** Whether a vertex of the character that is seen faces the one who looks. */
+  #facing(vertex: number): boolean {
+    const actor = this.#actors.get(this.#shown()[0]!);
+    if (!actor) return true;
+    const at = new THREE.Vector3().fromArray(actor.vertices, vertex * 3);
+    return actor.normal(vertex).dot(this.#viewer.lookAt(at)) < 0.15;
+  }
+
+  async #teach(): Promise<void> {
+    await this.#context.server.start({ job: "follow", rig: this.#rigName, twin: this.#twinPath, poses: 1500, minutes: 3 });
+    toast("A twin is being taught. It comes to this tab when it is done; the Learn tab shows how far it is.");
   }
 
   #show(posed: Posed): void {
@@ -383,6 +524,8 @@ class PoseTab implements Tab {
       }
       if (this.#heatOn) this.#legend.seen(Math.max(0, ...[...errors.values()].map(({ max }) => max)));
     }
+    const first = this.#actors.get(this.#shown()[0]!);
+    if (first) this.#hand.follow(first.vertices, posed.bones);
     this.#viewer.redraw();
     this.#stage.dataset["posed"] = String(Number(this.#stage.dataset["posed"] ?? 0) + 1);
     // Numbers that change sixty times per second cannot be read.
@@ -399,13 +542,22 @@ class PoseTab implements Tab {
     }
   }
 
+  #fetchClip(name: string): Promise<ArrayBuffer> | null {
+    return name && name !== NEW_TAKE ? this.#context.server.clip(this.#rigName, name) : null;
+  }
+
   /** Plays one of the rig's clips, or a file of the project. */
-  async #play(name: string, start = true): Promise<void> {
+  async #play(name: string, start = true, fetched: Promise<ArrayBuffer> | null = this.#fetchClip(name)): Promise<void> {
     if (!name) {
       this.#timeline.load(null);
       return;
     }
-    const clip = readClip(await this.#context.server.clip(this.#rigName, name));
+    if (name === NEW_TAKE) {
+      this.#newTake();
+      this.#sample();
+      return;
+    }
+    const clip = readClip((await fetched)!);
     clip.notes.forEach((note) => toast(note));
     this.#timeline.load(clip);
     this.#timeline.choice.value = name;
@@ -472,5 +624,6 @@ class PoseTab implements Tab {
     this.#timeline.choice.value = "";
     this.#sliders.show(values);
     this.#poser.pose(values);
+    this.#commit();
   }
 }

@@ -10,6 +10,8 @@ export interface Posed {
   readonly original: Float32Array | null;
   readonly twin: Float32Array | null;
   readonly skinning: Float32Array | null;
+  /** Twelve numbers per bone of the rig, where they were asked for. */
+  readonly bones: Float32Array | null;
   readonly originalMs: number;
   readonly twinMs: number;
   readonly skinningMs: number;
@@ -99,7 +101,7 @@ export class Poser {
       }
     }
     this.onposed({
-      original: answer?.original ?? null, twin, skinning: answer?.skinning ?? null,
+      original: answer?.original ?? null, twin, skinning: answer?.skinning ?? null, bones: answer?.bones ?? null,
       originalMs: answer?.originalMs ?? 0, twinMs, skinningMs: answer?.skinningMs ?? 0,
     });
   }

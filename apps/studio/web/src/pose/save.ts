@@ -10,6 +10,8 @@ interface Source {
   readonly controls: () => Float32Array;
   /** The clip's name; empty without one. */
   readonly clip: () => string;
+  /** The clip's name on the server, where it is brought first if keys changed it. */
+  readonly brought: () => Promise<string>;
   readonly canvas: () => HTMLCanvasElement;
 }
 
@@ -17,6 +19,11 @@ interface Source {
 export function poseFile(rig: RigScene, controls: Float32Array): string {
   const moved = rig.controls.map(({ name }, place) => [name, controls[place]!] as const).filter(([, value], place) => value !== rig.controls[place]!.default);
   return JSON.stringify({ rig: rig.name, controls: Object.fromEntries(moved) }, null, 2);
+}
+
+/** The pose as a table of one row, which `understudy` and other programs read. */
+function poseTable(rig: RigScene, controls: Float32Array): string {
+  return `${rig.controls.map(({ name }) => name).join(",")}\n${Array.from(controls, (value) => String(Math.fround(value))).join(",")}\n`;
 }
 
 export function saveMenu(source: Source): HTMLElement {
@@ -29,7 +36,7 @@ export function saveMenu(source: Source): HTMLElement {
     if (on) items.forEach(({ item, needsClip }) => { item.disabled = needsClip && !source.clip(); });
   };
   const stem = () => (source.rig()?.name ?? "character").split("/").pop()!.replace(/\.\w+$/, "");
-  const clipStem = () => source.clip().split("/").pop()!.replace(/\.\w+$/, "");
+  const clipStem = () => source.clip().split("/").pop()!.replace(/\.\w+$/, "").replace(/^\+/, "");
   const posed = (format: string) => async () => {
     const rig = source.rig();
     if (!rig) return;
@@ -38,13 +45,14 @@ export function saveMenu(source: Source): HTMLElement {
   const played = (format: string) => async () => {
     const rig = source.rig();
     if (!rig) return;
-    download(`${stem()}-${clipStem()}.${format}`, await source.server.export({ what: "clip", rig: rig.name, clip: source.clip(), format }));
+    download(`${stem()}-${clipStem()}.${format}`, await source.server.export({ what: "clip", rig: rig.name, clip: await source.brought(), format }));
   };
   const entries: [text: string, needsClip: boolean, act: () => Promise<void> | void][] = [
     ["Pose (.json)", false, () => { const rig = source.rig(); if (rig) download(`${stem()}-pose.json`, poseFile(rig, source.controls()), "application/json"); }],
     ["Picture (.png)", false, () => source.canvas().toBlob((blob) => { if (blob) download(`${stem()}.png`, blob); })],
     ["Pose as a mesh (.glb)", false, posed("glb")],
     ["Pose as a mesh (.obj)", false, posed("obj")],
+    ["Pose as a table (.csv)", false, () => { const rig = source.rig(); if (rig) download(`${stem()}-pose.csv`, poseTable(rig, source.controls()), "text/csv"); }],
     ["Clip as morph targets (.glb)", true, played("glb")],
     ["Clip as a table (.csv)", true, played("csv")],
   ];

@@ -9,16 +9,19 @@ const SIDES: readonly (readonly [RegExp, string])[] = [
   [/Left/, "Right"], [/Right/, "Left"], [/left/, "right"], [/right/, "left"],
 ];
 
+/** The place of the name that is this one's on the other side, where there is one. */
+export function otherSide(name: string, names: readonly string[]): number | undefined {
+  for (const [pattern, other] of SIDES) {
+    const found = pattern.test(name) ? names.indexOf(name.replace(pattern, other)) : -1;
+    if (found >= 0) return found;
+  }
+  return undefined;
+}
+
 /** For every control the one on the other side, or itself. */
 export function mirrored(controls: readonly Control[]): number[] {
-  const places = new Map(controls.map((control, place) => [control.name, place]));
-  return controls.map(({ name }, place) => {
-    for (const [pattern, other] of SIDES) {
-      const found = pattern.test(name) ? places.get(name.replace(pattern, other)) : undefined;
-      if (found !== undefined) return found;
-    }
-    return place;
-  });
+  const names = controls.map(({ name }) => name);
+  return names.map((name, place) => otherSide(name, names) ?? place);
 }
 
 /** Rotations about, and moves along, the axes across the body change their sign on the other side of it. */
@@ -56,6 +59,8 @@ interface Slider {
 export class Sliders {
   /** A slider was moved by hand. */
   onmove: () => void = () => {};
+  /** What was moved is let go: worth an undo. */
+  oncommit: () => void = () => {};
   readonly element = h("aside", { class: "side", "aria-label": "Controls" });
   readonly values = { current: new Float32Array(0) };
   readonly #list = h("div", { class: "scroll", tabindex: 0, "aria-label": "Sliders" });
@@ -67,10 +72,11 @@ export class Sliders {
   #sliders: Slider[] = [];
   #groups: { element: HTMLDetailsElement; sliders: number[] }[] = [];
 
-  constructor() {
+  /** `buttons` stand beside the title. */
+  constructor(...buttons: HTMLElement[]) {
     this.element.append(
       h("header", {},
-        h("div", { class: "row" }, h("h2", {}, "Controls"), h("span", { class: "spread" }), this.#count),
+        h("div", { class: "row" }, h("h2", {}, "Controls"), this.#count, h("span", { class: "spread" }), ...buttons),
         this.#search,
         h("div", { class: "row" },
           h("label", { class: "check", title: "Moves left and right together" }, this.#mirror, "Both sides"),
@@ -124,9 +130,14 @@ export class Sliders {
     const text = h("span", { class: "value number" });
     const back = h("button", { type: "button", class: "quiet", "aria-label": `Reset ${control.name}`, title: "Reset" }, "↺");
     const row = h("div", { class: "slider" }, h("label", { for: id, title: control.name }, control.name), text, back, input);
+    const reset = () => {
+      this.#set(place, control.default);
+      this.oncommit();
+    };
     input.addEventListener("input", () => this.#set(place, Number(input.value)));
-    back.addEventListener("click", () => this.#set(place, control.default));
-    input.addEventListener("dblclick", () => this.#set(place, control.default));
+    input.addEventListener("change", () => this.oncommit());
+    back.addEventListener("click", reset);
+    input.addEventListener("dblclick", reset);
     this.#sliders[place] = { row, input, text };
     this.#draw(place);
     return row;
@@ -168,6 +179,7 @@ export class Sliders {
     if (!this.#rig) return;
     this.show(this.#rig.defaults);
     this.onmove();
+    this.oncommit();
   }
 
   /** Left becomes right and right becomes left. */
@@ -181,6 +193,12 @@ export class Sliders {
     });
     this.refresh();
     this.onmove();
+    this.oncommit();
+  }
+
+  /** Whether left and right move together. */
+  get both(): boolean {
+    return this.#mirror.checked;
   }
 
   #filter(): void {

@@ -43,6 +43,11 @@ export class Actor {
     return this.#position.array as Float32Array;
   }
 
+  /** The unit normal of a vertex. */
+  normal(vertex: number): THREE.Vector3 {
+    return new THREE.Vector3().fromBufferAttribute(this.#normal, vertex);
+  }
+
   /** Puts the vertices, cm. */
   move(vertices: Float32Array): void {
     this.vertices.set(vertices);
@@ -55,6 +60,12 @@ export class Actor {
     const figures = distancesMm(this.vertices, reference, this.#error.array as Float32Array);
     this.#error.needsUpdate = true;
     return figures;
+  }
+
+  /** Colours by a value per vertex, in the unit of the scale. */
+  paint(values: ArrayLike<number>): void {
+    (this.#error.array as Float32Array).set(values);
+    this.#error.needsUpdate = true;
   }
 
   set heat(on: boolean) {

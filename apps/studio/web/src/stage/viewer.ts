@@ -23,10 +23,18 @@ interface Rectangle {
   width: number;
 }
 
+/** A place of the screen, as one of the views sees it. */
+export interface Sighting {
+  /** Which view, and the place in it from −1 to 1, up and to the right. */
+  readonly view: number;
+  readonly x: number;
+  readonly y: number;
+}
+
 export class Viewer {
   readonly canvas: HTMLCanvasElement;
-  /** Called after a frame is drawn. */
-  ondraw: () => void = () => {};
+  /** Called after a frame is handed to the graphics card, with the milliseconds that took. */
+  ondraw: (milliseconds: number) => void = () => {};
   /** Called where the views may lie elsewhere now: rectangles in CSS pixels, from the left. */
   onlayout: (views: Rectangle[]) => void = () => {};
   readonly #renderer: THREE.WebGLRenderer;
@@ -72,7 +80,7 @@ export class Viewer {
     const sky = new THREE.HemisphereLight(0xf2f5ff, 0xc4b4a6, 1.75);
     this.#floor = new THREE.Mesh(new THREE.CircleGeometry(1, 48).rotateX(-Math.PI / 2), new THREE.ShadowMaterial({ opacity: 0.22 }));
     this.#floor.receiveShadow = true;
-    this.#scene.add(this.#lamps, sky, this.#floor);
+    this.#scene.add(this.#lamps, sky, this.#floor, this.overlay);
 
     this.#orbit = new OrbitControls(this.#camera, this.canvas);
     this.#orbit.mouseButtons = { LEFT: THREE.MOUSE.ROTATE, MIDDLE: THREE.MOUSE.PAN, RIGHT: THREE.MOUSE.PAN };
@@ -88,6 +96,58 @@ export class Viewer {
       requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
+  }
+
+  /** What is drawn over the characters, in every view. */
+  readonly overlay = new THREE.Group();
+
+  /** Which view a place of the window (CSS pixels) is in, and where. */
+  sight(clientX: number, clientY: number, keepView?: number): Sighting {
+    const box = this.canvas.getBoundingClientRect();
+    const views = this.#rectangles();
+    const across = clientX - box.left;
+    const inside = this.#layout === "beside" ? views.findIndex(({ x, width }) => across >= x && across < x + width) : 0;
+    const view = keepView ?? Math.max(inside, 0);
+    const { x, width } = views[view] ?? { x: 0, width: box.width };
+    return { view, x: ((across - x) / width) * 2 - 1, y: 1 - ((clientY - box.top) / box.height) * 2 };
+  }
+
+  /** Where a point (cm) is seen in a view: CSS pixels of the window. */
+  project(point: THREE.Vector3, view = 0): { x: number; y: number } {
+    this.#camera.updateMatrixWorld();
+    const seen = point.clone().project(this.#camera);
+    const box = this.canvas.getBoundingClientRect();
+    const { x, width } = this.#rectangles()[view] ?? { x: 0, width: box.width };
+    return { x: box.left + x + ((seen.x + 1) / 2) * width, y: box.top + ((1 - seen.y) / 2) * box.height };
+  }
+
+  /** The place (cm) that is seen there, as far away as another one; and the direction of the look, of unit length. */
+  unproject({ x, y }: Sighting, asFarAs: THREE.Vector3): { place: THREE.Vector3; sight: THREE.Vector3 } {
+    this.#camera.updateMatrixWorld();
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2(x, y), this.#camera);
+    const forward = this.#camera.getWorldDirection(new THREE.Vector3());
+    const depth = asFarAs.clone().sub(this.#camera.position).dot(forward);
+    const sight = ray.ray.direction.clone();
+    return { place: this.#camera.position.clone().addScaledVector(sight, depth / sight.dot(forward)), sight };
+  }
+
+  /** Where the look through a place of the window (CSS pixels) meets the character of that view, nearest first. */
+  hits(clientX: number, clientY: number): THREE.Intersection[] {
+    const { view, x, y } = this.sight(clientX, clientY);
+    const actor = this.#actors[view];
+    if (!actor) return [];
+    this.#camera.updateMatrixWorld();
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2(x, y), this.#camera);
+    // Vertices move; bounds are looked up only here.
+    actor.mesh.geometry.computeBoundingSphere();
+    return ray.intersectObject(actor.mesh);
+  }
+
+  /** The direction in which a place is looked at. */
+  lookAt(place: THREE.Vector3): THREE.Vector3 {
+    return place.clone().sub(this.#camera.position).normalize();
   }
 
   /** Nothing is drawn while nobody looks. */
@@ -198,6 +258,7 @@ export class Viewer {
 
   #draw(): void {
     this.#dirty = false;
+    const from = performance.now();
     const offset = this.#camera.position.clone().sub(this.#orbit.target);
     this.#lamps.rotation.y = Math.atan2(offset.x, offset.z);
     this.#lamps.position.copy(this.#sphere.center);
@@ -225,6 +286,6 @@ export class Viewer {
       renderer.setScissorTest(true);
       renderer.render(this.#scene, this.#camera);
     });
-    this.ondraw();
+    this.ondraw(performance.now() - from);
   }
 }

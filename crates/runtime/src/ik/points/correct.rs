@@ -4,12 +4,13 @@
 //!
 //! `J = ∂V/∂p` through the twin, `S` the ranges of the controls, `μ` the damping (Wampler 1986). With `J = ∂e/∂p`, as the
 //! paper defines it, the sign would be the other one. The system has a row per coordinate of a point, not per control.
-//! Steps are local by construction: they move only controls that no region but those asked for gives.
+//! Steps are local by construction: they move only controls that no region but those asked for gives, and only the points of
+//! these regions are evaluated.
 
 use super::PointSolver;
 use crate::ik::small::{dot, solve_positive};
-use crate::{Pose, PoseError};
-use understudy_core::Vec3;
+use crate::{Player, Pose, PoseError};
+use understudy_core::{DMat3, DVec3, Vec3};
 
 /// How to correct.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,9 +47,24 @@ pub(super) struct Steps {
     right: Vec<f64>,
 }
 
+/// How much of what is off along the line of sight counts beside what is off across it: enough to keep the system whole.
+const ALONG_SIGHT: f64 = 0.05;
+
+/// The points of some regions alone: what corrections of these regions evaluate.
+pub(super) struct Part {
+    regions: Vec<usize>,
+    points: Vec<usize>,
+    player: Player,
+    vertices: Vec<Vec3>,
+}
+
+/// Kept parts: people drag one region, then another.
+const PARTS: usize = 8;
+
 impl PointSolver {
     /// Corrects controls so that the points of these regions (all where none is named) come to their targets; gives the
-    /// largest distance that is left, cm. Controls that another region gives as well stay as they are.
+    /// largest distance that is left, cm: across the line of sight where a point has one. Controls that another region
+    /// gives as well stay as they are.
     pub fn correct(
         &mut self,
         targets: &[Vec3],
@@ -57,47 +73,78 @@ impl PointSolver {
         controls: &mut [f32],
     ) -> Result<f32, PoseError> {
         self.check(targets, controls.len())?;
-        let ik = std::sync::Arc::clone(&self.ik);
+        let place = self.part_of(regions)?;
+        let mut part = self.parts.remove(place);
+        let mut steps = std::mem::take(&mut self.steps);
+        let left = self.correct_part(targets, &mut part, &mut steps, how, controls);
+        self.steps = steps;
+        self.parts.push(part);
+        left
+    }
+
+    /// The part of these regions among those that are kept, made where it is not.
+    fn part_of(&mut self, regions: &[usize]) -> Result<usize, PoseError> {
         let asked = |region: usize| regions.is_empty() || regions.contains(&region);
-        let points: Vec<usize> = (ik.regions.iter().enumerate())
-            .filter(|(index, _)| asked(*index))
-            .flat_map(|(_, region)| region.points.iter().map(|point| *point as usize))
-            .collect();
+        let regions: Vec<usize> = (0..self.ik.regions.len()).filter(|region| asked(*region)).collect();
+        if let Some(place) = self.parts.iter().position(|part| part.regions == regions) {
+            return Ok(place);
+        }
+        let of = |region: &usize| self.ik.regions[*region].points.clone();
+        let ids: Vec<u32> = regions.iter().flat_map(of).collect();
+        let twin = self.ik.part.of_vertices(&ids).map_err(|_| PoseError::Kind("this twin has no parts"))?;
+        if self.parts.len() >= PARTS {
+            self.parts.remove(0);
+        }
+        let points = ids.into_iter().map(|point| point as usize).collect();
+        let vertices = vec![Vec3::ZERO; twin.vertex_count()];
+        self.parts.push(Part { regions, points, player: twin.player(1), vertices });
+        Ok(self.parts.len() - 1)
+    }
+
+    fn correct_part(
+        &self,
+        targets: &[Vec3],
+        part: &mut Part,
+        steps: &mut Steps,
+        how: &Correction,
+        controls: &mut [f32],
+    ) -> Result<f32, PoseError> {
+        let ik = &*self.ik;
         let mut free: Vec<usize> = (0..controls.len())
             .filter(|&control| {
                 let owned = &ik.controls[control];
-                !owned.regions.is_empty() && owned.regions.iter().all(|region| asked(*region))
+                !self.held[control]
+                    && !owned.regions.is_empty()
+                    && owned.regions.iter().all(|region| part.regions.contains(region))
             })
             .collect();
-        let (width, count, dimensions) = (controls.len(), ik.points.len(), ik.dimensions);
-        let rows = points.len() * dimensions;
-        let mut steps = std::mem::take(&mut self.steps);
+        let (width, count) = (controls.len(), part.points.len());
         steps.jacobian.resize(3 * count * width, 0.0);
-        steps.points.resize(count, Vec3::ZERO);
-        steps.moved.resize(count, Vec3::ZERO);
-        self.points(controls, &mut steps.points)?;
+        let Part { points, player, vertices, .. } = part;
+        player.pose(Pose::Controls(controls), vertices)?;
+        steps.points.clear();
+        steps.points.extend_from_slice(&vertices[..count]);
         let miss = |places: &[Vec3]| {
-            let off = |point: &usize| {
-                let off = targets[*point] - places[*point];
-                if dimensions == 2 { off.truncate().length() } else { off.length() }
+            let off = |(place, point): (&Vec3, &usize)| {
+                let off = self.seen(*point, targets[*point] - *place);
+                if ik.dimensions == 2 { off.truncate().length() } else { off.length() }
             };
-            points.iter().map(off).fold(0.0f32, f32::max)
+            places.iter().zip(points.iter()).map(off).fold(0.0f32, f32::max)
         };
-        let weights = self.weights.clone();
         let sum = |places: &[Vec3]| -> f64 {
-            let square = |point: &usize| {
-                let off = (targets[*point] - places[*point]).as_dvec3().to_array();
-                f64::from(weights[*point]).powi(2) * off[..dimensions].iter().map(|x| x * x).sum::<f64>()
+            let square = |(place, point): (&Vec3, &usize)| {
+                let off = self.weight(*point) * (targets[*point] - *place).as_dvec3();
+                off.to_array()[..ik.dimensions].iter().map(|x| x * x).sum::<f64>()
             };
-            points.iter().map(square).sum()
+            places.iter().zip(points.iter()).map(square).sum()
         };
         let mut known = false;
         for _ in 0..how.steps {
-            if free.is_empty() || rows == 0 || miss(&steps.points) <= how.enough_cm {
+            if free.is_empty() || points.is_empty() || miss(&steps.points) <= how.enough_cm {
                 break;
             }
             if !known {
-                self.player.jacobian(Pose::Controls(controls), &mut steps.points, &mut steps.jacobian)?;
+                player.jacobian(Pose::Controls(controls), &mut steps.points, &mut steps.jacobian)?;
             }
             known |= how.keep_derivatives;
             let before = sum(&steps.points);
@@ -106,11 +153,13 @@ impl PointSolver {
             for _ in 0..8 {
                 let firm = Correction { damping, ..*how };
                 damping *= 100.0;
-                if !self.step(&ik, targets, &points, &free, &firm, controls, &mut steps) {
+                if !self.step(targets, points, &free, &firm, controls, steps) {
                     continue;
                 }
                 let tried = std::mem::take(&mut steps.tried);
-                self.points(&tried, &mut steps.moved)?;
+                player.pose(Pose::Controls(&tried), vertices)?;
+                steps.moved.clear();
+                steps.moved.extend_from_slice(&vertices[..count]);
                 steps.tried = tried;
                 if sum(&steps.moved) < before {
                     better = true;
@@ -127,16 +176,26 @@ impl PointSolver {
                 free.retain(|&c| controls[c] > ik.controls[c].low && controls[c] < ik.controls[c].high);
             }
         }
-        let left = miss(&steps.points);
-        self.steps = steps;
-        Ok(left)
+        Ok(miss(&steps.points))
+    }
+
+    /// What of an offset somebody sees who looks along the point's line of sight; all of it where it has none.
+    fn seen(&self, point: usize, off: Vec3) -> Vec3 {
+        let sight = self.sights[point];
+        off - sight * sight.dot(off)
+    }
+
+    /// What multiplies an offset of a point: its weight, less along its line of sight.
+    fn weight(&self, point: usize) -> DMat3 {
+        let sight = self.sights[point].as_dvec3();
+        let less = (1.0 - ALONG_SIGHT) * sight;
+        (DMat3::IDENTITY - DMat3::from_cols(sight * less.x, sight * less.y, sight * less.z))
+            * f64::from(self.weights[point])
     }
 
     /// Fills `steps.tried` with the controls after one step; `false` where there is none.
-    #[allow(clippy::too_many_arguments)]
     fn step(
         &self,
-        ik: &super::PointIk,
         targets: &[Vec3],
         points: &[usize],
         free: &[usize],
@@ -144,19 +203,23 @@ impl PointSolver {
         controls: &[f32],
         steps: &mut Steps,
     ) -> bool {
+        let ik = &*self.ik;
         let (width, dimensions, wide) = (controls.len(), ik.dimensions, free.len());
         let height = points.len() * dimensions;
         let range =
             |control: usize| (ik.controls[control].high - ik.controls[control].low).max(f32::MIN_POSITIVE);
         // J S, the free controls alone.
         steps.rows.clear();
-        for point in points {
-            let weight = f64::from(self.weights[*point]);
+        for (place, point) in points.iter().enumerate() {
+            let weight = self.weight(*point);
+            let row = |axis: usize| &steps.jacobian[(3 * place + axis) * width..][..width];
+            let [x, y, z] = [row(0), row(1), row(2)];
             for axis in 0..dimensions {
-                let row = &steps.jacobian[(3 * point + axis) * width..][..width];
-                steps
-                    .rows
-                    .extend(free.iter().map(|control| weight * f64::from(row[*control] * range(*control))));
+                let own = weight.row(axis);
+                steps.rows.extend(free.iter().map(|control| {
+                    let slope = DVec3::new(x[*control].into(), y[*control].into(), z[*control].into());
+                    own.dot(slope) * f64::from(range(*control))
+                }));
             }
         }
         let row = |index: usize| &steps.rows[index * wide..(index + 1) * wide];
@@ -169,10 +232,9 @@ impl PointSolver {
             steps.gram[i * height + i] += how.damping;
         }
         steps.right.clear();
-        for point in points {
-            let off = (targets[*point] - steps.points[*point]).as_dvec3().to_array();
-            let weight = f64::from(self.weights[*point]);
-            steps.right.extend(off[..dimensions].iter().map(|x| weight * x));
+        for (place, point) in points.iter().enumerate() {
+            let off = self.weight(*point) * (targets[*point] - steps.points[place]).as_dvec3();
+            steps.right.extend(&off.to_array()[..dimensions]);
         }
         if !solve_positive(&mut steps.gram[..height * height], &mut steps.right) {
             return false;

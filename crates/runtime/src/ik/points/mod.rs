@@ -7,9 +7,11 @@
 //! only another.
 
 mod correct;
+mod drag;
 mod file;
 
 pub use correct::Correction;
+pub use drag::{PointDrag, Wanted};
 
 use crate::dense::{Activation, Kernel, Layer, Precision};
 use crate::error::{check_count, check_finite};
@@ -234,6 +236,9 @@ impl PointIk {
             buffers: [vec![0.0; widest], vec![0.0; widest]],
             vertices: vec![Vec3::ZERO; self.part.vertex_count()],
             weights: vec![1.0; self.points.len()],
+            held: vec![false; self.controls.len()],
+            sights: vec![Vec3::ZERO; self.points.len()],
+            parts: Vec::new(),
             steps: correct::Steps::default(),
             ik: Arc::clone(self),
         }
@@ -250,6 +255,12 @@ pub struct PointSolver {
     vertices: Vec<Vec3>,
     /// How much each point counts in corrections.
     weights: Vec<f32>,
+    /// Controls that stay at rest whatever the points ask for.
+    held: Vec<bool>,
+    /// Along which direction each point is looked at, of unit length; zero where it is from everywhere.
+    sights: Vec<Vec3>,
+    /// The points of the regions that were corrected last.
+    parts: Vec<correct::Part>,
     steps: correct::Steps,
 }
 
@@ -264,6 +275,32 @@ impl PointSolver {
         check_count("weights of points", weights.len(), self.weights.len())?;
         check_finite("weights of points", weights.iter().map(|weight| weight.is_finite()))?;
         self.weights.copy_from_slice(weights);
+        Ok(())
+    }
+
+    /// Keeps these controls at rest, whatever points ask for: what turns a head has a source of its own. Those held before are
+    /// free again; a control that does not exist is ignored.
+    pub fn hold(&mut self, controls: &[usize]) {
+        self.held.fill(false);
+        for control in controls {
+            if let Some(held) = self.held.get_mut(*control) {
+                *held = true;
+            }
+        }
+    }
+
+    /// The held controls with where they rest.
+    pub fn held(&self) -> impl Iterator<Item = (usize, f32)> {
+        let held = self.held.iter().zip(&self.ik.controls).enumerate().filter(|(_, (held, _))| **held);
+        held.map(|(control, (_, owned))| (control, owned.neutral))
+    }
+
+    /// Along which direction each point is looked at while it is corrected, zero where it is from everywhere: who drags a
+    /// point on a screen says nothing of its depth.
+    pub fn look_along(&mut self, sights: &[Vec3]) -> Result<(), PoseError> {
+        check_count("lines of sight", sights.len(), self.sights.len())?;
+        check_finite("lines of sight", sights.iter().map(|sight| sight.is_finite()))?;
+        self.sights.iter_mut().zip(sights).for_each(|(own, sight)| *own = sight.normalize_or_zero());
         Ok(())
     }
 
@@ -332,6 +369,11 @@ impl PointSolver {
         for (control, owned) in controls.iter_mut().zip(&ik.controls) {
             let mean = *control / owned.regions.len().max(1) as f32;
             *control = (owned.neutral + (owned.high - owned.low) * mean).clamp(owned.low, owned.high);
+        }
+        for ((control, owned), held) in controls.iter_mut().zip(&ik.controls).zip(&self.held) {
+            if *held {
+                *control = owned.neutral;
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The zip container beneath `.npz`: a directory reader that trusts no length it has not checked, and
+//! The zip container beneath `.npz` and MediaPipe's `.task`: a directory reader that trusts no length it has not checked, and
 //! a writer whose bytes depend on the content alone. Stored and deflated members, no encryption.
 //! The crate `zip` would be looser: of two members of one name it keeps the last and cannot say which name it was,
 //! and it reads archives that begin somewhere inside a file.
@@ -17,7 +17,8 @@ const MAX_RATIO: u64 = 1032;
 
 /// One file inside an archive, as its directory describes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub struct Member {
+    /// Its path inside the archive.
     pub name: String,
     deflated: bool,
     crc: u32,
@@ -53,7 +54,7 @@ fn to_usize(value: u64, place: usize) -> Result<usize, ParseError> {
 }
 
 /// Reads the directory at the end of an archive.
-pub(crate) fn members(bytes: &[u8]) -> Result<Vec<Member>, ParseError> {
+pub fn members(bytes: &[u8]) -> Result<Vec<Member>, ParseError> {
     let end = find_end(bytes)?;
     let mut count = u64::try_from(u16_at(bytes, end + 10)?).expect("16 bits fit");
     let mut offset = u64::from(u32_at(bytes, end + 16)?);
@@ -181,7 +182,7 @@ pub(crate) fn unpack_prefix(bytes: &[u8], member: &Member, limit: usize) -> Resu
 }
 
 /// A whole member, its length and checksum verified.
-pub(crate) fn unpack(bytes: &[u8], member: &Member) -> Result<Vec<u8>, ParseError> {
+pub fn unpack(bytes: &[u8], member: &Member) -> Result<Vec<u8>, ParseError> {
     let out = unpack_prefix(bytes, member, member.size)?;
     if checksum(&out) != member.crc {
         return Err(ParseError::new(format!("member '{}'", member.name), "the checksum is wrong"));

@@ -1,0 +1,158 @@
+//! The command `capture`: arguments to a job's configuration, the job's result to text or JSON.
+
+use crate::capture_arguments::CaptureArguments;
+use crate::output::{self, count};
+use crate::progress::watched;
+use anyhow::Result;
+use understudy_jobs::JobError;
+use understudy_jobs::capture::{
+    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, RenderConfig, RenderReport,
+    RenderSettings, Source, capture, capture_rendered, draw_actor,
+};
+
+/// Seconds of a synthetic actor where none are named.
+const ACTOR_SECONDS: f32 = 4.0;
+
+/// Side of a drawn actor's pictures, pixels.
+const ACTOR_SIDE: usize = 512;
+
+/// `capture`.
+pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
+    let wrong = |problem: &str| JobError::setting("capture", problem);
+    if let (Some(output), Some(name)) = (&arguments.draw, &arguments.actor) {
+        let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
+        let actor = Actor { name: name.clone(), seconds, truth: None };
+        let config =
+            ActorConfig { actor, output: output.clone(), side: ACTOR_SIDE, turning: arguments.turning };
+        let report = watched(|progress| draw_actor(&config, progress))?;
+        return output::print(json, &report, describe_drawn);
+    }
+    let rendered = match arguments.method {
+        Some(method) => method == ActorMethod::Render,
+        None => arguments.landmarks.is_none(),
+    };
+    if let (true, Some(name)) = (rendered, &arguments.actor) {
+        let [rig] = arguments.inputs.as_slice() else {
+            return Err(wrong("a rig alone is wanted beside --camera or --actor").into());
+        };
+        let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
+        let config = RenderConfig {
+            actor: Actor { name: name.clone(), seconds, truth: arguments.truth },
+            rig: rig.clone(),
+            fitted: arguments.fit,
+            turning: arguments.turning,
+            settings: RenderSettings::default(),
+            layout: arguments.layout,
+            output: arguments.output,
+            report: arguments.report,
+            command: format!("understudy capture --actor {name} --seconds {seconds} {rig}"),
+        };
+        let report = watched(|progress| capture_rendered(&config, progress))?;
+        return output::print(json, &report, describe_rendered);
+    }
+    let mut inputs = arguments.inputs.into_iter();
+    let (first, second) = (inputs.next().unwrap_or_default(), inputs.next());
+    let (source, rig) = match (arguments.camera, arguments.actor, second) {
+        (None, None, Some(rig)) => (Source::Video(first.into()), rig),
+        (None, None, None) => {
+            return Err(wrong("a video and a rig are wanted, or --camera or --actor and a rig").into());
+        }
+        (_, _, Some(_)) => return Err(wrong("a rig alone is wanted beside --camera or --actor").into()),
+        (Some(device), _, None) => (Source::Camera(device), first),
+        (None, Some(name), None) => {
+            let seconds = arguments.seconds.unwrap_or(ACTOR_SECONDS);
+            (Source::Actor(Actor { name, seconds, truth: arguments.truth }), first)
+        }
+    };
+    let config = CaptureConfig {
+        landmarks: arguments.landmarks,
+        twin: arguments.twin,
+        neutral: arguments.neutral,
+        face: arguments.face,
+        seconds: arguments.seconds,
+        rate: arguments.rate,
+        mirror: arguments.mirror,
+        layout: arguments.layout,
+        output: arguments.output,
+        ..CaptureConfig::new(source, rig)
+    };
+    let report = watched(|progress| capture(&config, progress))?;
+    output::print(json, &report, describe)
+}
+
+fn describe(report: &CaptureReport) -> String {
+    let mut lines: Vec<String> = report.file.iter().map(|file| file.display().to_string()).collect();
+    lines.push(format!(
+        "{} of {} × {} pixels at {} per second; a face in {:.1} % of them, searched for {}, at rest in frame {}",
+        count(report.frames, "frame"),
+        report.size.0,
+        report.size.1,
+        report.rate,
+        100.0 * report.seen as f64 / report.frames as f64,
+        match report.searches {
+            1 => "once".into(),
+            times => format!("{times} times"),
+        },
+        report.neutral
+    ));
+    let mut driven = Vec::new();
+    if report.points > 0 {
+        driven.push(format!("{} of the twin", count(report.points, "point")));
+    }
+    if report.named > 0 {
+        driven.push(format!("{} by the names of scores", count(report.named, "control")));
+    }
+    let [yaw, pitch, roll] = report.head_degrees;
+    lines.push(format!(
+        "'{}' is driven by {}; its head turns up to {yaw:.0}° aside, {pitch:.0}° up or down, {roll:.0}° tilted",
+        report.rig,
+        driven.join(" and ")
+    ));
+    if let (Some(points), Some(scores)) = (report.points_mm, report.scores_mm) {
+        lines.push(format!(
+            "points are {points:.2} mm from the actor's in the mean; scores alone would leave {scores:.2} mm"
+        ));
+    }
+    lines.push(format!(
+        "{:.1} ms per frame to watch and {:.1} ms to drive; {:.0} frames per second on one core, decoding included",
+        report.watch_ms, report.drive_ms, report.frames_per_second
+    ));
+    lines.join("\n")
+}
+
+fn describe_drawn(report: &ActorReport) -> String {
+    let kept = match report.kept {
+        0 => String::new(),
+        kept => format!(", {kept} of them left by an earlier run"),
+    };
+    format!("{}\n{}{kept}", report.output.display(), count(report.frames, "frame"))
+}
+
+fn describe_rendered(report: &RenderReport) -> String {
+    let mut lines: Vec<String> = report.file.iter().map(|file| file.display().to_string()).collect();
+    lines.push(format!(
+        "{} of {} at {} per second drive {} of '{}'; distances on the mean head, mm:",
+        count(report.frames, "frame"),
+        report.actor,
+        report.rate,
+        count(report.driven, "control"),
+        report.rig
+    ));
+    let widest = report.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    lines.push(format!("  {:widest$}   front  worst frame  landmarks  ms per frame", ""));
+    for row in &report.rows {
+        let ms = row.ms.map_or_else(|| "-".into(), |ms| format!("{ms:.1}"));
+        lines.push(format!(
+            "  {:widest$}  {:6.2}  {:11.2}  {:9.2}  {ms:>12}",
+            row.name, row.front_mm, row.worst_mm, row.landmarks_mm
+        ));
+    }
+    lines.push(format!(
+        "pupils {:.2}° off in the mean; {:.1} iterations per frame, and {:.1} ms of optical flow",
+        report.pupils_degrees, report.iterations, report.flow_ms
+    ));
+    if let Some(degrees) = report.head_degrees {
+        lines.push(format!("the head's turn is {degrees:.2}° off at most"));
+    }
+    lines.join("\n")
+}
