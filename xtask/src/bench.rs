@@ -7,7 +7,7 @@ use crate::{bench_face, bench_wild};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, capture, capture landmarks, auto, wasm, wild, race, eval, ablations, studio";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, motion, capture, capture landmarks, auto, wasm, wild, race, eval, ablations, studio";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -15,7 +15,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"capture", ["landmarks", more @ ..])) => races(&[&["landmarks"], more].concat()),
         Some((
             name @ (&"sampling" | &"inverse" | &"diff" | &"auto" | &"race" | &"eval" | &"ablations"
-            | &"weights" | &"capture"),
+            | &"weights" | &"motion" | &"capture"),
             more,
         )) => races(&[&[*name], more].concat()),
         Some((&"body", more)) => body(more),

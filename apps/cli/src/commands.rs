@@ -272,6 +272,7 @@ fn run_demo(json: bool, arguments: DemoArguments) -> Result<()> {
         output: arguments.output,
         poses: arguments.poses,
         face_steps: defaults.face_steps,
+        motion_iterations: defaults.motion_iterations,
         size: defaults.size,
         threads: arguments.threads.unwrap_or(defaults.threads),
         command: typed(),

@@ -81,7 +81,7 @@ pub struct MotionLearnArguments {
     /// then 150].
     #[arg(long, value_name = "N")]
     pub inducing: Option<usize>,
-    /// Weight of the connectivity prior; 0 leaves it out [default: see docs/methods/motion.md].
+    /// Weight of the connectivity prior beside the likelihood; 0 leaves it out [default: 0.3].
     #[arg(long, value_name = "W", allow_negative_numbers = true)]
     pub connectivity: Option<f64>,
     /// Poses of two labels that are nearer than this make a bridge, mm [default: 2].

@@ -12,6 +12,7 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
         output: out.clone(),
         poses: 40,
         face_steps: [12, 6],
+        motion_iterations: 4,
         size: 24,
         command: "understudy demo".into(),
         ..DemoConfig::default()
@@ -43,8 +44,13 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
             assert!(bytes.starts_with(b"\x89PNG"), "{}", picture.display());
         }
     }
+    // Her motion: three labels, and a film of a script.
+    assert_eq!(report.motion.labels.len(), 3);
+    assert!(report.take.frames > 100 && report.take.largest_distance <= 1.01, "{:?}", report.take);
+    let film = std::fs::read(&report.take.output).expect("a film");
+    assert!(film.starts_with(b"GIF89a"));
     let page = std::fs::read_to_string(&report.report).expect("the page");
-    for words in ["Rook's twin", "Mira's twin", "skinning, 32 bones", "refined", "coarse"] {
+    for words in ["Rook's twin", "Mira's twin", "Mira's motion", "skinning, 32 bones", "refined", "coarse"] {
         assert!(
             page.contains(words) || page.contains(&words.replace('\'', "&#39;")),
             "no '{words}' on the page"

@@ -4,6 +4,10 @@
 //! `W_ij = (‖x_i − x_j‖² + ε²)^(−p/2)` with zero diagonal, `D` its row sums, `H = D^-½ (W − D) D^-½`, `K = exp(β H)`,
 //! `ψ = w Σ_ij ln max(K_ij, 1e-16)`, which is maximised: what diffuses easily is likely. `w ∝ 1/N²`, `β ∝ N`. The
 //! gradient uses the divided differences of `exp(βλ)`.
+//!
+//! After so long a diffusion `K_ij` tends to `√(D_i D_j) / Σ D`: between points that are joined already the prior only wants
+//! equal degrees. With a small `ε` the nearest points have degrees far beyond all others, and it drives them apart, like clips
+//! among them; an `ε` of some steps from frame to frame gives near points one degree, and only distance between clips counts.
 
 use crate::MotionError;
 use crate::matrix::{product, product_transposed, squared_distance, transposed_product};

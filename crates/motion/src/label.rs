@@ -3,7 +3,7 @@
 
 use crate::MotionError;
 use crate::latent::LatentSpace;
-use crate::matrix::{product_transposed, squared_distance};
+use crate::matrix::product_transposed;
 use understudy_core::linear_algebra::SymmetricEigen;
 use understudy_runtime::motion::{
     BasisParts, ClipFrames, LatentPoint, Model, ModelParts, Space, SpaceParts, Workspace, useful_edges,
@@ -132,12 +132,6 @@ fn certainty(learned: &LatentSpace, radius: f64) -> Result<Vec<f32>, MotionError
         eigen.vector(*r).iter().map(move |v| (root * v) as f32).collect::<Vec<f32>>()
     };
     Ok(kept.iter().flat_map(row).collect())
-}
-
-/// How far apart two poses are in the numbers of a basis.
-pub(crate) fn pose_distance(a: &[f32], b: &[f32]) -> f64 {
-    let doubles = |list: &[f32]| list.iter().map(|v| f64::from(*v)).collect::<Vec<f64>>();
-    squared_distance(&doubles(a), &doubles(b)).sqrt()
 }
 
 #[cfg(test)]

@@ -77,6 +77,8 @@ impl<'a> Objective<'a> {
     ) -> Result<Self, MotionError> {
         let dynamics = (priors.dynamics > 0.0).then(|| Dynamics::new(lengths, &priors)).transpose()?;
         let nodes = connectivity::nodes(lengths, priors.nodes);
+        // The likelihood grows with every number of every frame; the prior is to keep up with it.
+        let priors = PriorConfig { connectivity: priors.connectivity * y.len() as f64, ..priors };
         Ok(Self { y, q, counts: (y.len() / d, inducing), dynamics, nodes, priors })
     }
 

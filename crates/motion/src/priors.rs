@@ -17,7 +17,7 @@ pub struct PriorConfig {
     pub dynamics_frames: f64,
     /// Variance of the process that is not smooth, as a share of the one that is.
     pub dynamics_noise: f64,
-    /// Weight of the connectivity prior per pair of points, `w = weight / N²`; 0 leaves it out.
+    /// Weight of the connectivity prior beside the likelihood, `w = weight · N d / N²`; 0 leaves it out.
     pub connectivity: f64,
     /// Diffusion time per point, `β = diffusion · N`.
     pub diffusion: f64,
@@ -35,11 +35,11 @@ impl Default for PriorConfig {
             dynamics: 1.0,
             dynamics_frames: 8.0,
             dynamics_noise: 1e-3,
-            connectivity: 0.0,
+            connectivity: 0.3,
             diffusion: 1.0,
             power: 4.0,
-            guard: 0.01,
-            nodes: 400,
+            guard: 0.3,
+            nodes: 200,
         }
     }
 }

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { largestDifference, parsePoses } from "../bench/rounds.mjs";
-import { hasRelaxedSimd, hasSimd, Twin, TwinError, TwinModule } from "../dist/index.js";
+import { hasRelaxedSimd, hasSimd, Motion, Twin, TwinError, TwinModule } from "../dist/index.js";
 
 const golden = new URL("../../../../crates/runtime/tests/golden/", import.meta.url);
 const corpus = new URL("../../../../fuzz/corpus/twin/", import.meta.url);
@@ -217,4 +217,33 @@ test("several twins share a module and do not disturb each other", async () => {
   const first = a.pose({ controls: pose.controls });
   b.pose({ controls: {} });
   close(first, pose.vertices.flat());
+});
+
+test("a character plays motion on command, and another beside it plays its own", async () => {
+  const file = await read("sway.motion");
+  const module = await TwinModule.create(new URL("../dist/understudy.wasm", import.meta.url));
+  const motion = await Motion.load(file, { module, seed: 7 });
+  assert.deepEqual(motion.description.labels.map((label) => label.label), ["sway", "nod", "turn"]);
+  assert.equal(motion.rate, 24);
+  const other = motion.another(8);
+  const takes = [motion, other].map((character) => {
+    character.command({ command: "transition", label: "turn" });
+    character.command({ command: "idle", seconds: 1, around: ["turn_0", "turn_1"], dwell: 0.5 });
+    const frames = [];
+    while (character.situation.busy && frames.length < 2000) frames.push([...character.step()]);
+    assert.equal(character.situation.label, "turn");
+    assert.ok(character.situation.distance <= 1.01);
+    return frames;
+  });
+  assert.ok(takes.every((frames) => frames.length > 30 && frames.flat().every(Number.isFinite)));
+  assert.notDeepEqual(takes[0], takes[1], "another seed");
+  const again = await Motion.load(file, { module, seed: 7 });
+  again.command({ command: "transition", label: "turn" });
+  assert.deepEqual([...again.step()], takes[0][0], "the same seed");
+  assert.throws(() => motion.command({ command: "transition", label: "cry" }), /there is no label 'cry'/);
+  assert.throws(() => motion.script("idle 1s\nfly"), /line 2/);
+  motion.script("play turn_0[0.1..0.5]; stop");
+  await assert.rejects(Motion.load(file.slice(0, -1), { module }), TwinError);
+  other.free();
+  assert.throws(() => other.step(), TwinError);
 });

@@ -56,7 +56,7 @@ pub fn priors(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
             none,
             PriorConfig { connectivity: 0.0, ..both() },
             PriorConfig { dynamics: 0.0, ..both() },
-            both(),
+            PriorConfig::default(),
         ];
         for priors in variants {
             let config = LatentConfig { iterations: arguments.iterations, priors, ..LatentConfig::default() };

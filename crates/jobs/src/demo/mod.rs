@@ -1,12 +1,14 @@
 //! Everything on the embedded characters: pictures of every clip, small datasets, a body twin and a face
-//! twin beside their originals, and one page that shows it all. Start at [`demo`].
+//! twin beside their originals, a script of motion, and one page that shows it all. Start at [`demo`].
 
 mod cast;
 mod face;
+mod motion;
 mod page;
 mod weights;
 
 use crate::characters::{Character, CharactersConfig, characters};
+use crate::motion::{LearnMotionReport, PlayMotionReport};
 use crate::outputs::check_folder;
 use crate::rigs;
 use crate::sample::{Method, SampleConfig, SampleReport, sample};
@@ -31,6 +33,8 @@ pub struct DemoConfig {
     pub poses: u64,
     /// Training steps of the face's coarse networks and of those that refine them.
     pub face_steps: [usize; 2],
+    /// Iterations of learning motion, per label.
+    pub motion_iterations: usize,
     /// Side of a picture on a contact sheet, pixels.
     pub size: usize,
     /// Threads.
@@ -45,6 +49,7 @@ impl Default for DemoConfig {
             output: "demo".into(),
             poses: 1200,
             face_steps: [1400, 900],
+            motion_iterations: 60,
             size: 256,
             threads: threads::available(),
             command: String::new(),
@@ -69,6 +74,10 @@ pub struct DemoReport {
     pub face: LearnReport,
     /// Mira's twin against its coarse part and skinning.
     pub face_eval: EvalReport,
+    /// Latent spaces of Mira's clips.
+    pub motion: LearnMotionReport,
+    /// A script that walks them.
+    pub take: PlayMotionReport,
     /// Weights of points on Mira.
     pub weights: WeightsReport,
     /// Duration.
@@ -110,6 +119,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         watch,
     )?;
     let (face, face_eval, face_section) = pool.install(|| face::show(config, watch))?;
+    let (motion, take, motion_section) = pool.install(|| motion::show(config, watch))?;
     let (weights, weights_section) = weights::show(config, watch)?;
     let mut report = DemoReport {
         report: out.join("report.html"),
@@ -119,10 +129,12 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         eval,
         face,
         face_eval,
+        motion,
+        take,
         weights,
         seconds: start.elapsed().as_secs_f64(),
     };
-    let page = page::page(config, &report, sections, face_section).section(weights_section);
+    let page = page::page(config, &report, sections, [face_section, motion_section]).section(weights_section);
     write_atomic(&report.report, page.to_html().as_bytes())?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)

@@ -1,11 +1,16 @@
-//! The demo's page: the cast, the datasets and both twins.
+//! The demo's page: the cast, the datasets, both twins and Mira's motion.
 
 use super::{DemoConfig, DemoReport};
 use understudy_report::html::{Cell, Column, Page, Section, Table};
 use understudy_report::plot::{BarChart, BarSeries};
 
 /// Everything on one page.
-pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Section>, face: Section) -> Page {
+pub(super) fn page(
+    config: &DemoConfig,
+    report: &DemoReport,
+    sections: Vec<Section>,
+    [face, motion]: [Section; 2],
+) -> Page {
     let mut cast = Table::new([
         Column::text("character"),
         Column::number("vertices", 0),
@@ -73,4 +78,5 @@ pub(super) fn page(config: &DemoConfig, report: &DemoReport, sections: Vec<Secti
     page.section(Section::new("Datasets").table(recorded))
         .section(Section::new("Rook's twin").paragraph(story).table(weighed))
         .section(face)
+        .section(motion)
 }

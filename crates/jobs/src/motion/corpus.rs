@@ -80,7 +80,7 @@ const FOLDER: &str = "motion/";
 
 /// The labels that a rig's own clips say: `motion/happy_2` is `happy`. Where no clip is made for motion, all of them are
 /// learned, `smile_1` and `smile_2` as `smile`, but for those kept for tests.
-fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
+pub(crate) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     let mut labels: Vec<LabelSpec> = Vec::new();
     let made = rig.clips().iter().any(|clip| clip.name.starts_with(FOLDER));
     let wanted = |clip: &&Clip| if made { clip.name.starts_with(FOLDER) } else { clip.is_for_training() };

@@ -10,9 +10,11 @@ mod page;
 mod play;
 mod project;
 
+pub(crate) use corpus::own_labels;
 pub use corpus::{ClipPart, LabelFrames, LabelSpec, corpus};
 pub use learn::{LabelReport, LearnMotionConfig, LearnMotionReport, learn};
 pub use mesh::MeshDistance;
+pub(crate) use page::latent_plot;
 pub use page::page;
 pub use play::{PlayMotionConfig, PlayMotionReport, play};
 pub use project::{ProjectMotionConfig, ProjectMotionReport, Projected, project};

@@ -37,7 +37,7 @@ fn extension(output: &Path) -> String {
 /// Writes the page, or with `.svg` the latent space of the first label, with `.png` the poses at bridges.
 pub fn page(motion: &Motion, info: &MotionInfo, output: &Path, watch: &dyn Watch) -> Result<(), JobError> {
     let bytes = match extension(output).as_str() {
-        "svg" => curves(&motion.models()[0]).to_svg().into_bytes(),
+        "svg" => latent_plot(&motion.models()[0]).to_svg().into_bytes(),
         "png" => pairs(motion, watch)?.to_png(),
         _ => html(motion, info, watch)?.into_bytes(),
     };
@@ -52,7 +52,7 @@ fn on_paper(x: LatentPoint, dimensions: usize) -> [f64; 2] {
 }
 
 /// The clips of a label as curves.
-fn curves(model: &Model) -> LinePlot {
+pub(crate) fn latent_plot(model: &Model) -> LinePlot {
     let space = model.space();
     let paper = |frame: usize| on_paper(space.point(frame), space.dimensions());
     let mut plot = LinePlot::new(format!(
@@ -153,7 +153,7 @@ fn html(motion: &Motion, info: &MotionInfo, watch: &dyn Watch) -> Result<String,
     let mut spaces = Section::new("Latent spaces")
         .paragraph("Every curve is a clip; frames that follow one another are joined. The third dimension goes into depth.");
     for model in motion.models() {
-        spaces = spaces.plot(&curves(model), &format!("The latent space of '{}'", model.label()));
+        spaces = spaces.plot(&latent_plot(model), &format!("The latent space of '{}'", model.label()));
     }
     let mut page = Page::new(format!("Motion of {}", motion.rig()))
         .command(format!("understudy motion info {} --page …", info.file.display()))

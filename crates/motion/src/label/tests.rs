@@ -71,6 +71,12 @@ fn act(motion: &Arc<Motion>, seed: u64, script: &str) -> (Vec<Vec<f32>>, Vec<Str
     (frames, labels, strain)
 }
 
+/// How far apart two poses are in the numbers of a basis.
+fn pose_distance(a: &[f32], b: &[f32]) -> f64 {
+    let square = |(a, b): (&f32, &f32)| f64::from(a - b).powi(2);
+    a.iter().zip(b).map(square).sum::<f64>().sqrt()
+}
+
 /// The largest change of any control from frame to frame.
 fn largest_step(frames: &[Vec<f32>]) -> f32 {
     let step =
@@ -106,9 +112,9 @@ fn the_run_time_agrees_with_the_reference_in_double_precision() {
         for frame in (0..frames.len()).step_by(9) {
             let y = model.basis().encode(&frames[frame]);
             let (x, miss) = model.space().project(&y, &mut work);
-            let own = super::pose_distance(model.space().mean(model.space().point(frame), &mut work), &y);
+            let own = pose_distance(model.space().mean(model.space().point(frame), &mut work), &y);
             assert!(miss <= own + 1e-4, "frame {frame}: {miss} against {own}");
-            assert!((miss - super::pose_distance(model.space().mean(x, &mut work), &y)).abs() < 1e-4);
+            assert!((miss - pose_distance(model.space().mean(x, &mut work), &y)).abs() < 1e-4);
         }
         assert!(model.space().rank() < space.len(), "few directions make the density");
     }

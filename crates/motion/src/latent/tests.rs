@@ -41,7 +41,7 @@ fn check(inducing: usize, priors: PriorConfig) {
 
 #[test]
 fn the_whole_objective_meets_the_gradient_checker() {
-    let priors = PriorConfig { connectivity: 50.0, diffusion: 0.3, ..PriorConfig::default() };
+    let priors = PriorConfig { connectivity: 0.6, diffusion: 0.3, ..PriorConfig::default() };
     check(0, priors);
     check(6, priors);
     check(5, PriorConfig { dynamics: 0.0, connectivity: 0.0, ..priors });
@@ -113,6 +113,44 @@ fn the_dynamics_prior_keeps_consecutive_frames_close() {
     };
     let (with, without) = (step(1.0), step(0.0));
     assert!(with < without, "from frame to frame: {with} with, {without} without the prior");
+}
+
+/// Four performances of one movement in sixteen dimensions, each with its own speed, strength and posture.
+fn performances() -> (Vec<Vec<f64>>, Vec<usize>) {
+    let mut random = Random::new(7);
+    let (d, frames) = (16, 30);
+    let mut draw = |size: f64| size * random.normal();
+    let shape: Vec<[f64; 4]> =
+        (0..d).map(|k| [draw(1.0), draw(1.0), draw(1.0), 1.5 / (1.0 + 0.3 * f64::from(k))]).collect();
+    let mut outputs = Vec::new();
+    for _ in 0..4 {
+        let speed = 1.0 + draw(0.1);
+        let own: Vec<[f64; 2]> = (0..d).map(|_| [1.0 + draw(0.15), draw(0.25)]).collect();
+        for frame in 0..frames {
+            let t = f64::from(frame) / f64::from(frames) * speed * 6.0;
+            let waves = [1.0 - t.cos(), (1.3 * t).sin(), (0.7 * t).cos()];
+            let value = |([a, b, c, size], [strength, posture]): (&[f64; 4], &[f64; 2])| {
+                size * (strength * (a * waves[0] + b * waves[1] + c * waves[2]) + posture)
+            };
+            outputs.push(shape.iter().zip(&own).map(value).collect());
+        }
+    }
+    (outputs, vec![frames as usize; 4])
+}
+
+#[test]
+fn the_connectivity_prior_brings_like_poses_of_different_clips_together() {
+    let (outputs, lengths) = performances();
+    let own = PriorConfig::default();
+    let near = |connectivity| {
+        let priors = PriorConfig { connectivity, ..own };
+        let config = LatentConfig { iterations: 80, priors, ..LatentConfig::default() };
+        let (space, _) = LatentSpace::learn(&outputs, &lengths, &config, |_, _| true).expect("learns");
+        (space.kinship(&outputs, &lengths).expect("four clips"), space.consecutive(&lengths))
+    };
+    let ((with, next), (without, before)) = (near(own.connectivity), near(0.0));
+    assert!(with < without, "like poses of other clips: {with} with, {without} without the prior");
+    assert!(next < 1.3 * before, "and frames stay by the next: {next} with, {before} without");
 }
 
 #[test]
