@@ -282,7 +282,11 @@ impl PointSolver {
     /// free again; a control that does not exist is ignored.
     pub fn hold(&mut self, controls: &[usize]) {
         self.held.fill(false);
-        controls.iter().filter_map(|control| Some(*self.held.get_mut(*control)? = true)).for_each(drop);
+        for control in controls {
+            if let Some(held) = self.held.get_mut(*control) {
+                *held = true;
+            }
+        }
     }
 
     /// The held controls with where they rest.
