@@ -18,9 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some((name.to_owned(), value.parse().ok()?))
         })
         .collect();
-    let option = |name: &str, default: f64| options.iter().find(|(of, _)| of == name).map_or(default, |(_, value)| *value);
+    let option = |name: &str, default: f64| {
+        options.iter().find(|(of, _)| of == name).map_or(default, |(_, value)| *value)
+    };
     let face = understudy_io::real::ict(&data.join("face.npz"))?;
-    let identities = understudy_io::real::ict_identities(&data.join("identities.npz"), face.mesh.vertex_count())?;
+    let identities =
+        understudy_io::real::ict_identities(&data.join("identities.npz"), face.mesh.vertex_count())?;
     let cast = Cast::new(HeadParts {
         mesh: face.mesh,
         shapes: face.shapes,
@@ -35,7 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let turning = option("head", 0.0) > 0.0;
     let names = cast.shape_names();
     let take = take(&names, option("seconds", 1.0), 30.0, option("seed", 7.0) as u64, turning);
-    let noise = Noise { picture: (option("noise", 2.0) / 255.0) as f32, marks: option("marks", 1.0), seed: 1 };
+    let noise =
+        Noise { picture: (option("noise", 2.0) / 255.0) as f32, marks: option("marks", 1.0), seed: 1 };
     let performance = Performance { actor, take, noise };
     let defaults = RenderSettings::default();
     let settings = RenderSettings {
@@ -52,14 +56,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..defaults
     };
     let head = performance.actor.head.clone();
-    let model = Model::of_head(&head, performance.actor.look.clone(), performance.actor.light, performance.actor.camera);
-    let points = FacePoints::new(&head.mesh.triangles(), head.mesh.positions(), &model.region, &head.marks.points, 1000, 3);
+    let model = Model::of_head(
+        &head,
+        performance.actor.look.clone(),
+        performance.actor.light,
+        performance.actor.camera,
+    );
+    let points = FacePoints::new(
+        &head.mesh.triangles(),
+        head.mesh.positions(),
+        &model.region,
+        &head.marks.points,
+        1000,
+        3,
+    );
     let started = Instant::now();
     let mut optimiser = Optimiser::prepare(Shapes::new(&head.shapes), model, settings)?;
     eprintln!("prepared in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     let with_flow = option("flow", 1.0) > 0.0;
     let quick = FlowSettings { skipped: option("skipped", 2.0) as usize, ..FlowSettings::default() };
-    let (mut sum, mut rest_sum, mut ms, mut flow_ms, mut iterations, mut eye) = ([0.0; 2], [0.0; 2], 0.0, 0.0, 0, 0.0);
+    let (mut sum, mut rest_sum, mut ms, mut flow_ms, mut iterations, mut eye) =
+        ([0.0; 2], [0.0; 2], 0.0, 0.0, 0, 0.0);
     let mut epe = 0.0;
     let mut before: Option<understudy_capture::actors::Played> = None;
     let mut last = [[0.0; 2]; 2];
@@ -69,11 +86,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let started = Instant::now();
         let field = before.as_ref().filter(|_| with_flow).map(|before| flow(&before.image(), &image, &quick));
         flow_ms += started.elapsed().as_secs_f64() * 1e3;
-        if let (Some(before), Some(field)) = (&before, &field) {
-            if option("epe", 0.0) > 0.0 {
-                let exact = performance.flow(before, &played);
-                epe += field.end_point_error(&exact).unwrap_or(0.0);
-            }
+        if let (Some(before), Some(field), true) = (&before, &field, option("epe", 0.0) > 0.0) {
+            let exact = performance.flow(before, &played);
+            epe += field.end_point_error(&exact).unwrap_or(0.0);
         }
         let started = Instant::now();
         let observation = Observation { image: &image, detected: &played.detected, flow: field.as_ref() };
@@ -99,7 +114,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if option("print", 0.0) > 0.0 {
             eprintln!(
                 "{index}: front {:.4} landmarks {:.4} (neutral {:.3}) {elapsed:.1} ms {:?} {} iterations, {:?} seen {}",
-                error.front, error.landmarks, neutral.front, report.ended, report.costs.len() - 1, report.terms, report.visible
+                error.front,
+                error.landmarks,
+                neutral.front,
+                report.ended,
+                report.costs.len() - 1,
+                report.terms,
+                report.visible
             );
         }
         before = Some(played);
@@ -107,7 +128,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let n = performance.len() as f64;
     println!(
         "front {:.4} cm, landmarks {:.4} cm (neutral {:.3}, {:.3}); {:.1} ms + flow {:.1} ms, {:.1} iterations; pupils {:.2}°; flow error {:.3} px",
-        sum[0] / n, sum[1] / n, rest_sum[0] / n, rest_sum[1] / n, ms / n, flow_ms / n, iterations as f64 / n, eye / n, epe / (n - 1.0).max(1.0)
+        sum[0] / n,
+        sum[1] / n,
+        rest_sum[0] / n,
+        rest_sum[1] / n,
+        ms / n,
+        flow_ms / n,
+        iterations as f64 / n,
+        eye / n,
+        epe / (n - 1.0).max(1.0)
     );
     Ok(())
 }

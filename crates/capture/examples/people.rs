@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(arguments.next().ok_or("the folder to write to is missing")?);
     let data = PathBuf::from(arguments.next().unwrap_or_else(|| "../shared/data/ict-facekit".into()));
     let face = understudy_io::real::ict(&data.join("face.npz"))?;
-    let identities = understudy_io::real::ict_identities(&data.join("identities.npz"), face.mesh.vertex_count())?;
+    let identities =
+        understudy_io::real::ict_identities(&data.join("identities.npz"), face.mesh.vertex_count())?;
     let cast = Cast::new(HeadParts {
         mesh: face.mesh,
         shapes: face.shapes,
@@ -44,12 +45,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             eprintln!("person {index}: {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
             let mut image: Image = drawn.image;
             for mark in actor.head.marks.inner_lips(&positions, &camera) {
-                if let Some([x, y]) = camera.project(mark.place(&positions)).filter(|_| std::env::var("MARKS").is_ok()) {
+                if let Some([x, y]) =
+                    camera.project(mark.place(&positions)).filter(|_| std::env::var("MARKS").is_ok())
+                {
                     image.pixels_mut()[y as usize * side + x as usize] = [0.0, 1.0, 0.0];
                 }
             }
             for mark in actor.head.marks.fixed() {
-                if let Some([x, y]) = camera.project(mark.place(&positions)).filter(|_| std::env::var("MARKS").is_ok()) {
+                if let Some([x, y]) =
+                    camera.project(mark.place(&positions)).filter(|_| std::env::var("MARKS").is_ok())
+                {
                     image.pixels_mut()[y as usize * side + x as usize] = [1.0, 0.0, 0.0];
                 }
             }

@@ -175,7 +175,8 @@ mod tests {
         let point = DVec3::new(3.0, -4.0, 8.0);
         let projected = camera.project_with_derivatives(point).expect("in front");
         for axis in 0..2 {
-            let gradient = [projected.by_point[axis].to_array().to_vec(), vec![projected.by_roll[axis]]].concat();
+            let gradient =
+                [projected.by_point[axis].to_array().to_vec(), vec![projected.by_roll[axis]]].concat();
             let cost = |x: &[f64]| {
                 let moved = Camera { roll: x[3], ..camera };
                 moved.project(DVec3::new(x[0], x[1], x[2])).expect("in front")[axis]

@@ -43,7 +43,11 @@ impl Plane {
     fn of(image: &Image) -> Self {
         let smooth = image.smoothed(1);
         let bright = |p: &[f32; 3]| (0.2126 * p[0] + 0.7152 * p[1] + 0.0722 * p[2]).max(0.0).sqrt();
-        Self { width: image.width(), height: image.height(), values: smooth.pixels().iter().map(bright).collect() }
+        Self {
+            width: image.width(),
+            height: image.height(),
+            values: smooth.pixels().iter().map(bright).collect(),
+        }
     }
 
     fn halved(&self) -> Self {
@@ -66,7 +70,8 @@ impl Plane {
         if !inside {
             return None;
         }
-        let (column, row) = ((x as usize).min(self.width.saturating_sub(2)), (y as usize).min(self.height.saturating_sub(2)));
+        let (column, row) =
+            ((x as usize).min(self.width.saturating_sub(2)), (y as usize).min(self.height.saturating_sub(2)));
         let (u, v) = (x - column as f32, y - row as f32);
         let at = row * self.width + column;
         let (a, b, c, d) = (
@@ -113,7 +118,11 @@ pub fn flow(from: &Image, to: &Image, settings: &FlowSettings) -> FlowField {
 }
 
 /// A level's flow on the next finer one.
-fn doubled(motion: &[[f32; 2]], (width, height): (usize, usize), (to_width, to_height): (usize, usize)) -> Vec<[f32; 2]> {
+fn doubled(
+    motion: &[[f32; 2]],
+    (width, height): (usize, usize),
+    (to_width, to_height): (usize, usize),
+) -> Vec<[f32; 2]> {
     let mut out = Vec::with_capacity(to_width * to_height);
     for y in 0..to_height {
         for x in 0..to_width {
@@ -143,7 +152,9 @@ fn refine(from: &Plane, to: &Plane, settings: &FlowSettings, motion: &mut [[f32;
             let at = y * width + x;
             let [u, v] = motion[at];
             let Some((value, by_x, by_y)) = to.at(x as f32 + u, y as f32 + v) else { continue };
-            let before = |low: usize, high: usize, span: usize| (from.values[high] - from.values[low]) / span.max(1) as f32;
+            let before = |low: usize, high: usize, span: usize| {
+                (from.values[high] - from.values[low]) / span.max(1) as f32
+            };
             let (left, right) = (x.saturating_sub(1), (x + 1).min(width - 1));
             let (above, below) = (y.saturating_sub(1), (y + 1).min(height - 1));
             let own_x = before(y * width + left, y * width + right, right - left);
@@ -159,11 +170,16 @@ fn refine(from: &Plane, to: &Plane, settings: &FlowSettings, motion: &mut [[f32;
             for y in 0..height {
                 for x in 0..width {
                     let at = y * width + x;
-                    let (right, below) = (y * width + (x + 1).min(width - 1), (y + 1).min(height - 1) * width + x);
+                    let (right, below) =
+                        (y * width + (x + 1).min(width - 1), (y + 1).min(height - 1) * width + x);
                     let square: f32 = (0..2)
-                        .map(|k| (motion[right][k] - motion[at][k]).powi(2) + (motion[below][k] - motion[at][k]).powi(2))
+                        .map(|k| {
+                            (motion[right][k] - motion[at][k]).powi(2)
+                                + (motion[below][k] - motion[at][k]).powi(2)
+                        })
                         .sum();
-                    bend[at] = settings.smoothness / (square + BEND_CORNER * BEND_CORNER).sqrt() * BEND_CORNER;
+                    bend[at] =
+                        settings.smoothness / (square + BEND_CORNER * BEND_CORNER).sqrt() * BEND_CORNER;
                     let [ix, iy, it] = data[at];
                     let rest = it + ix * (motion[at][0] - start[at][0]) + iy * (motion[at][1] - start[at][1]);
                     trust[at] = 1.0 / (rest * rest + BRIGHTNESS_CORNER * BRIGHTNESS_CORNER).sqrt();
@@ -214,10 +230,20 @@ mod tests {
         let side = 96;
         let mut random = Random::new(9);
         let blobs: Vec<[f64; 4]> = (0..120)
-            .map(|_| [random.unit() * 120.0 - 12.0, random.unit() * 120.0 - 12.0, 2.0 + 4.0 * random.unit(), random.unit()])
+            .map(|_| {
+                [
+                    random.unit() * 120.0 - 12.0,
+                    random.unit() * 120.0 - 12.0,
+                    2.0 + 4.0 * random.unit(),
+                    random.unit(),
+                ]
+            })
             .collect();
         let colour = |x: f64, y: f64| -> f32 {
-            let sum: f64 = blobs.iter().map(|[bx, by, r, v]| v * (-((x - bx).powi(2) + (y - by).powi(2)) / (r * r)).exp()).sum();
+            let sum: f64 = blobs
+                .iter()
+                .map(|[bx, by, r, v]| v * (-((x - bx).powi(2) + (y - by).powi(2)) / (r * r)).exp())
+                .sum();
             (0.1 + 0.4 * sum) as f32
         };
         let (sine, cosine) = turn.sin_cos();

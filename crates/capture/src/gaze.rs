@@ -27,7 +27,13 @@ pub enum GazeCase {
 /// The pupil p turns about X to **a** and then about Y to t (all from the centre): a has p's x, for a turn about X keeps it,
 /// and t's y, for a turn about Y keeps that; of the two such points on the sphere a is the one on p's side of z = 0 (the
 /// paper's "side of x = 0" does not tell them apart).
-pub fn gaze_of(camera: &Camera, head: &HeadPose, centre: DVec3, pupil: DVec3, place: [f64; 2]) -> (Gaze, GazeCase) {
+pub fn gaze_of(
+    camera: &Camera,
+    head: &HeadPose,
+    centre: DVec3,
+    pupil: DVec3,
+    place: [f64; 2],
+) -> (Gaze, GazeCase) {
     let back = head.rotation.inverse();
     let (origin, ray) = (head.undo(camera.position) - centre, back * camera.ray(place));
     let p = pupil - centre;
@@ -119,7 +125,8 @@ mod tests {
     fn scene() -> (Camera, HeadPose, DVec3, DVec3) {
         let mut camera = Camera::portrait(DVec3::new(0.0, 2.0, 5.0), 26.0, 60.0, 512);
         (camera.roll, camera.centre) = (0.05, [260.0, 250.0]);
-        let head = HeadPose::rest(DVec3::ZERO).moved(DVec3::new(0.05, -0.2, 0.03), DVec3::new(0.3, -0.2, 1.0));
+        let head =
+            HeadPose::rest(DVec3::ZERO).moved(DVec3::new(0.05, -0.2, 0.03), DVec3::new(0.3, -0.2, 1.0));
         let centre = DVec3::new(3.1, 3.6, 8.0);
         (camera, head, centre, centre + DVec3::new(0.12, -0.08, 1.5))
     }
@@ -132,7 +139,10 @@ mod tests {
             let place = camera.project(head.apply(turned)).expect("in front");
             let (found, case) = gaze_of(&camera, &head, centre, pupil, place);
             assert_eq!(case, GazeCase::Met);
-            assert!((found[0] - gaze[0]).abs() < 1e-9 && (found[1] - gaze[1]).abs() < 1e-9, "{gaze:?} {found:?}");
+            assert!(
+                (found[0] - gaze[0]).abs() < 1e-9 && (found[1] - gaze[1]).abs() < 1e-9,
+                "{gaze:?} {found:?}"
+            );
         }
     }
 
@@ -156,7 +166,8 @@ mod tests {
         let head = HeadPose::rest(DVec3::ZERO);
         let centres = [DVec3::new(3.1, 3.6, 8.0), DVec3::new(-3.1, 3.6, 8.0)];
         let rest: Vec<Vec3> = centres.iter().map(|c| (*c + DVec3::Z * 1.5).as_vec3()).collect();
-        let eye = |side: usize| Eye { vertices: vec![], pupil: side as u32, centre: centres[side], looks: vec![] };
+        let eye =
+            |side: usize| Eye { vertices: vec![], pupil: side as u32, centre: centres[side], looks: vec![] };
         let eyes = [eye(0), eye(1)];
         let see = |side: usize, gaze: Gaze| {
             let p = rest[side].as_dvec3() - centres[side];

@@ -37,7 +37,8 @@ impl MarkPoint {
 
     /// Where it is, cm.
     pub fn place(&self, positions: &[Vec3]) -> DVec3 {
-        let point = |(vertex, share): (&u32, &f32)| positions[*vertex as usize].as_dvec3() * f64::from(*share);
+        let point =
+            |(vertex, share): (&u32, &f32)| positions[*vertex as usize].as_dvec3() * f64::from(*share);
         self.vertices.iter().zip(&self.shares).map(point).sum()
     }
 }
@@ -72,7 +73,12 @@ const LONGEST_STRIP: usize = 24;
 impl FaceMarks {
     /// Finds the lips in the segment `skin` of a mesh, which must have a hole where the mouth is; without one there are no
     /// contours.
-    pub fn new(mesh: &Mesh, points: [u32; 68], skin: Option<u32>, pupils: Option<[u32; 2]>) -> Result<Self, MarkError> {
+    pub fn new(
+        mesh: &Mesh,
+        points: [u32; 68],
+        skin: Option<u32>,
+        pupils: Option<[u32; 2]>,
+    ) -> Result<Self, MarkError> {
         let count = mesh.vertex_count();
         let named = points.iter().enumerate().map(|(at, vertex)| (format!("landmark {at}"), *vertex));
         let named = named.chain(pupils.iter().flatten().map(|vertex| ("a pupil".to_owned(), *vertex)));
@@ -81,7 +87,13 @@ impl FaceMarks {
                 return Err(MarkError::Vertex { mark, vertex, count });
             }
         }
-        let mut marks = Self { points, outer_lips: Vec::new(), pupils, lips: [Lip::default(), Lip::default()], rings: Vec::new() };
+        let mut marks = Self {
+            points,
+            outer_lips: Vec::new(),
+            pupils,
+            lips: [Lip::default(), Lip::default()],
+            rings: Vec::new(),
+        };
         if let Some(skin) = skin {
             marks.find_lips(mesh, skin);
         }
@@ -166,7 +178,8 @@ impl FaceMarks {
         let faces: Vec<Face> = mesh.faces().iter().filter(is_skin).copied().collect();
         let at = |vertex: u32| mesh.positions()[vertex as usize];
         let middle = self.points[60..68].iter().map(|vertex| at(*vertex)).sum::<Vec3>() / 8.0;
-        let centre = |ring: &Vec<u32>| ring.iter().map(|vertex| at(*vertex)).sum::<Vec3>() / ring.len() as f32;
+        let centre =
+            |ring: &Vec<u32>| ring.iter().map(|vertex| at(*vertex)).sum::<Vec3>() / ring.len() as f32;
         let rings = border_rings(&faces);
         let near = |ring: &Vec<u32>| (centre(ring) - middle).length();
         let Some(ring) = rings.into_iter().min_by(|a, b| near(a).total_cmp(&near(b))) else { return };
@@ -192,7 +205,9 @@ impl FaceMarks {
         // The corners split the ring into the lips.
         let by_x = |a: &&usize, b: &&usize| at(ring[**a]).x.total_cmp(&at(ring[**b]).x);
         let places: Vec<usize> = (0..ring.len()).collect();
-        let (Some(&right), Some(&left)) = (places.iter().min_by(by_x), places.iter().max_by(by_x)) else { return };
+        let (Some(&right), Some(&left)) = (places.iter().min_by(by_x), places.iter().max_by(by_x)) else {
+            return;
+        };
         let run = |from: usize, to: usize| -> Vec<usize> {
             let count = (to + ring.len() - from) % ring.len() + 1;
             (0..count).map(|step| (from + step) % ring.len()).collect()
@@ -200,17 +215,21 @@ impl FaceMarks {
         let (one, mut other) = (run(right, left), run(left, right));
         other.reverse();
         // Outside, an upper lip's strips lie above a lower one's.
-        let height = |run: &[usize]| run.iter().map(|p| at(strips[*p][strips[*p].len() / 2]).y).sum::<f32>() / run.len() as f32;
+        let height = |run: &[usize]| {
+            run.iter().map(|p| at(strips[*p][strips[*p].len() / 2]).y).sum::<f32>() / run.len() as f32
+        };
         let (upper, lower) = if height(&one) > height(&other) { (one, other) } else { (other, one) };
         let outline: Vec<Vec3> = (48..60).map(|point| at(self.points[point])).collect();
-        let (upper, lower) = (trimmed(&upper, &strips, &outline, &at), trimmed(&lower, &strips, &outline, &at));
+        let (upper, lower) =
+            (trimmed(&upper, &strips, &outline, &at), trimmed(&lower, &strips, &outline, &at));
         let border = upper.iter().map(|strip| strip[0]).chain(lower.iter().rev().map(|strip| strip[0]));
         let mut border: Vec<u32> = border.collect();
         border.dedup();
         let wanted = border.len().min(24);
         self.outer_lips = (0..wanted).map(|index| border[index * border.len() / wanted]).collect();
         self.lips = [Lip { strips: upper }, Lip { strips: lower }];
-        let mut around: Vec<u32> = self.lips.iter().flat_map(|lip| lip.strips.iter().flatten()).copied().collect();
+        let mut around: Vec<u32> =
+            self.lips.iter().flat_map(|lip| lip.strips.iter().flatten()).copied().collect();
         around.sort_unstable();
         around.dedup();
         let all = mesh.faces();
@@ -233,7 +252,8 @@ fn trimmed(run: &[usize], strips: &[Vec<u32>], outline: &[Vec3], at: &impl Fn(u3
     };
     let cut = |place: &usize| {
         let strip = &strips[*place];
-        let nearest = (0..strip.len()).min_by(|a, b| distance(at(strip[*a])).total_cmp(&distance(at(strip[*b]))));
+        let nearest =
+            (0..strip.len()).min_by(|a, b| distance(at(strip[*a])).total_cmp(&distance(at(strip[*b]))));
         strip[nearest.unwrap_or(0)..].to_vec()
     };
     run.iter().map(cut).filter(|strip| !strip.is_empty()).collect()
@@ -327,7 +347,8 @@ impl Neighbours {
         if self.of(vertex).len() != 4 {
             return None;
         }
-        let range = self.faces_start[vertex as usize] as usize..self.faces_start[vertex as usize + 1] as usize;
+        let range =
+            self.faces_start[vertex as usize] as usize..self.faces_start[vertex as usize + 1] as usize;
         let faces = self.faces_of[range].iter().map(|face| &self.faces[*face as usize]);
         let beside: Vec<&Face> = faces.filter(|face| face.corners().contains(&before)).collect();
         let shares = |next: &u32| beside.iter().any(|face| face.corners().contains(next));

@@ -51,7 +51,9 @@ pub fn take(names: &[String], seconds: f64, rate: f64, seed: u64, turning: bool)
     let phases: Vec<f64> = (0..24).map(|_| random.unit() * std::f64::consts::TAU).collect();
     let wave = |time: f64, channel: usize, slow: f64| -> f64 {
         let [a, b, c] = [0, 1, 2].map(|k| phases[(channel * 3 + k) % phases.len()]);
-        0.6 * (slow * 1.3 * time + a).sin() + 0.3 * (slow * 2.9 * time + b).sin() + 0.1 * (slow * 7.1 * time + c).sin()
+        0.6 * (slow * 1.3 * time + a).sin()
+            + 0.3 * (slow * 2.9 * time + b).sin()
+            + 0.1 * (slow * 7.1 * time + c).sin()
     };
     let frame = |index: usize| {
         let time = index as f64 / rate;
@@ -71,7 +73,8 @@ pub fn take(names: &[String], seconds: f64, rate: f64, seed: u64, turning: bool)
             weights,
             roll: shake * 0.02 * wave(time, 0, 1.4),
             shift: [shake * 0.010 * wave(time, 1, 1.7), shake * 0.010 * wave(time, 2, 1.9)],
-            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0)) * slow,
+            turn: DVec3::new(0.12 * wave(time, 3, 1.1), 0.2 * wave(time, 4, 0.9), 0.05 * wave(time, 5, 1.0))
+                * slow,
         }
     };
     Take { rate, frames: (0..count).map(frame).collect() }
@@ -172,7 +175,9 @@ mod tests {
         assert!(one.frames[0].weights.iter().all(|weight| *weight == 0.0));
         assert_eq!((one.frames[0].roll, one.frames[0].turn), (0.0, DVec3::ZERO));
         assert_ne!(one, take(&names, 4.0, 30.0, 8, true));
-        assert!(one.frames.iter().flat_map(|frame| &frame.weights).all(|weight| (0.0..=1.0).contains(weight)));
+        assert!(
+            one.frames.iter().flat_map(|frame| &frame.weights).all(|weight| (0.0..=1.0).contains(weight))
+        );
         let moved = |name: &str| {
             let shape = names.iter().position(|other| other == name).expect("a shape");
             one.frames.iter().map(|frame| frame.weights[shape]).fold(0.0, f32::max)

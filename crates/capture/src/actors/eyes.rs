@@ -27,7 +27,12 @@ pub fn rotation(gaze: Gaze) -> DMat3 {
 
 impl Eye {
     /// Finds the eye in a segment's vertices and takes its motion out of `shapes`.
-    pub(super) fn find(mesh: &Mesh, vertices: Vec<u32>, suffix: &str, shapes: &BlendshapeRig) -> Option<Self> {
+    pub(super) fn find(
+        mesh: &Mesh,
+        vertices: Vec<u32>,
+        suffix: &str,
+        shapes: &BlendshapeRig,
+    ) -> Option<Self> {
         let at = |vertex: u32| mesh.positions()[vertex as usize].as_dvec3();
         let centre = sphere_centre(vertices.iter().map(|vertex| at(*vertex)))?;
         let towards = |vertex: u32| (at(vertex) - centre).normalize_or_zero();

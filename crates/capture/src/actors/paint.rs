@@ -1,8 +1,8 @@
 //! Paints a person by code: skin with its reds and pores, lips, brows hair by hair, stubble, freckles, lid rims, irises,
 //! teeth, cropped hair and a shirt. Every colour is a function of the place on the head at rest.
 
-use super::canvas::{Canvas, Texel};
 use super::HeadParts;
+use super::canvas::{Canvas, Texel};
 use crate::Image;
 use crate::image::hex;
 use crate::marks::{border_rings, distance_to_piece};
@@ -139,7 +139,8 @@ impl<'a> Painter<'a> {
             let segment = parts.mesh.segments().find(name)? as u32;
             let of = |(vertex, p): (&u32, &Vec3)| (*vertex == segment).then_some(*p);
             let points: Vec<Vec3> = of_vertex(parts).zip(parts.mesh.positions()).filter_map(of).collect();
-            let (low, high) = points.iter().fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(l, h), p| (l.min(*p), h.max(*p)));
+            let (low, high) =
+                points.iter().fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(l, h), p| (l.min(*p), h.max(*p)));
             // Width and height are the ball's; a cornea adds to its depth.
             let radius = 0.25 * (high.x - low.x + high.y - low.y);
             Some((segment, Vec3::new((low.x + high.x) / 2.0, (low.y + high.y) / 2.0, low.z + radius)))
@@ -176,12 +177,14 @@ impl<'a> Painter<'a> {
     /// Skin without features: tone, blotches, pores, redness where blood is near.
     fn skin(&self, p: Vec3) -> Colour {
         let seed = self.complexion.seed;
-        let blotches = 0.05 * noise(p * 0.55, seed) + 0.05 * noise(p * 1.7, seed ^ 1) + 0.03 * noise(p * 4.0, seed ^ 2);
+        let blotches =
+            0.05 * noise(p * 0.55, seed) + 0.05 * noise(p * 1.7, seed ^ 1) + 0.03 * noise(p * 4.0, seed ^ 2);
         let pores = 0.05 * noise(p * 9.0, seed ^ 3) + 0.045 * noise(p * 17.0, seed ^ 4);
         let tone = self.skin.map(|value| value * (1.0 + blotches + pores));
         let blob = |centre: Vec3, radius: f32| (-(p - centre).length_squared() / (radius * radius)).exp();
         let cheek = |side: f32| Vec3::new(side * 4.6, 0.2, 8.6);
-        let ear = step(6.2, 7.6, p.x.abs()) * step(4.6, 2.5, p.z) * step(-4.0, -1.0, p.y) * step(7.0, 4.5, p.y);
+        let ear =
+            step(6.2, 7.6, p.x.abs()) * step(4.6, 2.5, p.z) * step(-4.0, -1.0, p.y) * step(7.0, 4.5, p.y);
         let red = 0.9 * (blob(cheek(1.0), 2.3) + blob(cheek(-1.0), 2.3))
             + 1.1 * blob(self.landmark(30), 1.2)
             + 0.5 * blob(self.landmark(8), 1.6)
@@ -196,9 +199,16 @@ impl<'a> Painter<'a> {
         let mut colour = self.skin(p);
         for eye in &self.eyes {
             let below = Vec3::new(eye.x, eye.y - 1.15, eye.z);
-            let bag = (-(Vec3::new((p.x - below.x) / 1.6, (p.y - below.y) / 0.55, (p.z - below.z) / 1.5)).length_squared()).exp();
-            let lid = (-(Vec3::new((p.x - eye.x) / 1.7, (p.y - eye.y - 0.55) / 0.65, (p.z - eye.z) / 1.4)).length_squared()).exp();
-            colour = times(colour, [1.0 - 0.10 * bag - 0.08 * lid, 1.0 - 0.17 * bag - 0.15 * lid, 1.0 - 0.12 * bag - 0.12 * lid]);
+            let bag = (-(Vec3::new((p.x - below.x) / 1.6, (p.y - below.y) / 0.55, (p.z - below.z) / 1.5))
+                .length_squared())
+            .exp();
+            let lid = (-(Vec3::new((p.x - eye.x) / 1.7, (p.y - eye.y - 0.55) / 0.65, (p.z - eye.z) / 1.4))
+                .length_squared())
+            .exp();
+            colour = times(
+                colour,
+                [1.0 - 0.10 * bag - 0.08 * lid, 1.0 - 0.17 * bag - 0.15 * lid, 1.0 - 0.12 * bag - 0.12 * lid],
+            );
         }
         let speckle = noise(p * 5.2, seed ^ 8) * 0.7 + noise(p * 9.7, seed ^ 9) * 0.5;
         let where_ = step(-3.0, 0.0, p.y) * step(5.5, 3.0, p.y) * step(6.5, 9.0, p.z);
@@ -208,8 +218,10 @@ impl<'a> Painter<'a> {
         colour = self.lips(p, colour);
         colour = self.hairline(p, colour);
         colour = self.brows(p, colour);
-        let rim = self.lids.iter().map(|lid| (*lid - p).length_squared()).fold(f32::INFINITY, f32::min).sqrt();
-        let upper = self.eyes.iter().any(|eye| (eye.truncate() - p.truncate()).length() < 2.2 && p.y > eye.y - 0.05);
+        let rim =
+            self.lids.iter().map(|lid| (*lid - p).length_squared()).fold(f32::INFINITY, f32::min).sqrt();
+        let upper =
+            self.eyes.iter().any(|eye| (eye.truncate() - p.truncate()).length() < 2.2 && p.y > eye.y - 0.05);
         let (width, strength) = if upper { (0.20, 0.92) } else { (0.11, 0.45) };
         mix(colour, times(self.complexion.hair, [0.6, 0.55, 0.55]), strength * step(width, 0.35 * width, rim))
     }
@@ -220,7 +232,8 @@ impl<'a> Painter<'a> {
         }
         let seed = self.complexion.seed;
         // Jaw and chin up to a line from the ear to the corner of the mouth, the upper lip, the throat.
-        let cheek_line = -1.4 - 0.16 * (p.z - 4.0).max(0.0) - 0.10 * (7.0 - p.x.abs()).max(0.0) + 0.3 * noise(p * 1.1, seed ^ 11);
+        let cheek_line = -1.4 - 0.16 * (p.z - 4.0).max(0.0) - 0.10 * (7.0 - p.x.abs()).max(0.0)
+            + 0.3 * noise(p * 1.1, seed ^ 11);
         let jaw = step(cheek_line + 0.4, cheek_line - 0.7, p.y) * step(2.0, 4.5, p.z);
         let moustache = step(2.9, 2.1, p.x.abs()) * step(-1.35, -1.75, p.y) * step(10.0, 10.8, p.z);
         let throat = step(-13.0, -9.5, p.y);
@@ -237,19 +250,27 @@ impl<'a> Painter<'a> {
         if p.z < depth || (p.y + 3.4).abs() > 2.5 {
             return colour;
         }
-        let inside = -signed_distance(&self.outline, p.truncate()) + 0.03 * noise(p * 6.0, self.complexion.seed ^ 20);
+        let inside =
+            -signed_distance(&self.outline, p.truncate()) + 0.03 * noise(p * 6.0, self.complexion.seed ^ 20);
         let creases = 0.10 * noise(Vec3::new(p.x * 14.0, p.y * 2.0, p.z), self.complexion.seed ^ 21);
         let tone = self.complexion.lips.map(|value| value * (1.0 + creases));
         // Wet and dark towards the mouth.
         let deep = step(0.35, 0.75, inside) * 0.25;
-        mix(colour, times(tone, [1.0 - deep, 1.0 - 1.3 * deep, 1.0 - 1.3 * deep]), 0.92 * step(-0.09, 0.07, inside))
+        mix(
+            colour,
+            times(tone, [1.0 - deep, 1.0 - 1.3 * deep, 1.0 - 1.3 * deep]),
+            0.92 * step(-0.09, 0.07, inside),
+        )
     }
 
     fn brows(&self, p: Vec3, mut colour: Colour) -> Colour {
         for (brow, inner) in [([17, 18, 19, 20, 21], 21), ([22, 23, 24, 25, 26], 22)] {
             // Landmarks lie along the upper edge; the middle of the hairs is a little lower.
             let line = brow.map(|landmark| self.landmark(landmark) - Vec3::Y * 0.12);
-            let distance = line.windows(2).map(|pair| distance_to_piece(p, pair[0], pair[1])).fold(f32::INFINITY, f32::min);
+            let distance = line
+                .windows(2)
+                .map(|pair| distance_to_piece(p, pair[0], pair[1]))
+                .fold(f32::INFINITY, f32::min);
             if distance > 1.2 {
                 continue;
             }
@@ -275,9 +296,11 @@ impl<'a> Painter<'a> {
         let temples = step(6.2, 4.2, p.z);
         let side = 9.0 - 9.5 * temples * step(5.4, 6.8, p.x.abs());
         let line = front.min(if p.z > 0.5 { side.max(2.2) } else { -5.0 });
-        let ear = step(7.0, 7.7, p.x.abs()) * step(-4.5, -3.5, p.y) * step(5.8, 5.0, p.y) * step(-2.0, -1.0, p.z);
+        let ear =
+            step(7.0, 7.7, p.x.abs()) * step(-4.5, -3.5, p.y) * step(5.8, 5.0, p.y) * step(-2.0, -1.0, p.z);
         let cover = step(line - 0.35, line + 0.9, p.y) * (1.0 - ear) * self.complexion.cropped;
-        let strands = noise(Vec3::new(p.x * 7.0, p.y * 3.0, p.z * 3.0), seed ^ 41) + 0.8 * noise(p * 12.0, seed ^ 42);
+        let strands =
+            noise(Vec3::new(p.x * 7.0, p.y * 3.0, p.z * 3.0), seed ^ 41) + 0.8 * noise(p * 12.0, seed ^ 42);
         let hair = self.complexion.hair.map(|value| value * (1.15 + 0.4 * strands));
         mix(colour, hair, cover * (0.93 + 0.12 * strands))
     }
@@ -305,7 +328,8 @@ impl<'a> Painter<'a> {
     }
 
     fn eye(&self, p: Vec3, segment: u32) -> Colour {
-        let centre = self.balls.iter().find(|(of, _)| *of == segment).map_or(Vec3::ZERO, |(_, centre)| *centre);
+        let centre =
+            self.balls.iter().find(|(of, _)| *of == segment).map_or(Vec3::ZERO, |(_, centre)| *centre);
         let offset = p - centre;
         let angle = offset.angle_between(Vec3::Z).to_degrees();
         let turn = offset.y.atan2(offset.x);
@@ -318,7 +342,11 @@ impl<'a> Painter<'a> {
         let veins = step(0.35, 0.7, noise(p * Vec3::new(5.0, 9.0, 5.0), seed ^ 71)) * step(35.0, 60.0, angle);
         let white = mix(hex(0xeae4de), hex(0xd39a8f), 0.5 * veins + 0.35 * step(45.0, 75.0, angle));
         // A highlight that sits on the eye, as if a window were before it.
-        let glint = step(2.1, 1.1, (offset.normalize_or_zero() - Vec3::new(-0.14, 0.17, 0.975).normalize()).length() * 57.3);
+        let glint = step(
+            2.1,
+            1.1,
+            (offset.normalize_or_zero() - Vec3::new(-0.14, 0.17, 0.975).normalize()).length() * 57.3,
+        );
         mix(mix(centre, white, step(23.0, 25.5, angle)), [1.0; 3], 0.9 * glint)
     }
 }
@@ -343,7 +371,10 @@ pub(super) fn noise(p: Vec3, seed: u64) -> f32 {
     let t = t * t * (Vec3::splat(3.0) - t * 2.0);
     let value = |dx: i64, dy: i64, dz: i64| {
         let [x, y, z] = [(cell.x as i64) + dx, (cell.y as i64) + dy, (cell.z as i64) + dz].map(|v| v as u64);
-        let mut hash = seed ^ x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ y.wrapping_mul(0xc2b2_ae3d_27d4_eb4f) ^ z.wrapping_mul(0x1656_67b1_9e37_79f9);
+        let mut hash = seed
+            ^ x.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ y.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+            ^ z.wrapping_mul(0x1656_67b1_9e37_79f9);
         hash = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((hash >> 40) as f32) / (1u32 << 23) as f32 - 1.0

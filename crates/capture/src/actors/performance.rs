@@ -140,7 +140,14 @@ pub struct FaceError {
 
 impl FacePoints {
     /// `count` points on the triangles whose corners are in `region` and that face +Z.
-    pub fn new(triangles: &[[u32; 3]], rest: &[Vec3], region: &[bool], landmarks: &[u32], count: usize, seed: u64) -> Self {
+    pub fn new(
+        triangles: &[[u32; 3]],
+        rest: &[Vec3],
+        region: &[bool],
+        landmarks: &[u32],
+        count: usize,
+        seed: u64,
+    ) -> Self {
         let at = |vertex: u32| rest[vertex as usize];
         let mut total = 0.0f64;
         let mut reach = Vec::with_capacity(triangles.len());
@@ -155,7 +162,8 @@ impl FacePoints {
         let mut random = Random::stream(seed, 0x706f_696e_7473);
         let count = if total > 0.0 { count } else { 0 };
         let one = |_| {
-            let triangle = reach.partition_point(|sum| *sum <= random.unit() * total).min(reach.len() - 1);
+            let wanted = random.unit() * total;
+            let triangle = reach.partition_point(|sum| *sum <= wanted).min(reach.len() - 1);
             let (u, v) = (random.unit().sqrt() as f32, random.unit() as f32);
             (triangles[triangle], [1.0 - u, u * (1.0 - v), u * v])
         };

@@ -1,12 +1,12 @@
 //! A head that can be posed and drawn, and the people who have one.
 
+use super::HeadParts;
 use super::canvas::{Canvas, Painted, canvases};
 use super::eyes::{Eye, Gaze, without_eyes};
 use super::paint::{Complexion, Painter};
-use super::HeadParts;
+use crate::Camera;
 use crate::marks::{FaceMarks, MarkError};
 use crate::render::{Light, Look, Texture};
-use crate::Camera;
 use std::sync::Arc;
 use thiserror::Error;
 use understudy_core::{BlendshapeError, BlendshapeRig, DVec3, Mesh, MeshError, Random, Vec3};
@@ -167,7 +167,14 @@ impl Cast {
         let head = self.mean.clone();
         let look = Arc::new(self.look(&head, &Complexion::house()));
         let camera = self.camera(&head, side);
-        Actor { seed: 0, identity: vec![0.0; self.parts.identities.len()], head, look, light: Light::studio(), camera }
+        Actor {
+            seed: 0,
+            identity: vec![0.0; self.parts.identities.len()],
+            head,
+            look,
+            light: Light::studio(),
+            camera,
+        }
     }
 
     /// The camera on the helmet: the face fills the picture.
@@ -187,10 +194,17 @@ impl Cast {
         let keep = |at: &usize| self.drawn[*at];
         let triangles = mesh.triangles();
         let kept: Vec<usize> = (0..triangles.len()).filter(keep).collect();
-        let faces: Vec<_> = mesh.faces().iter().filter(|face| self.is_drawn_face(face.corners()[0])).copied().collect();
+        let faces: Vec<_> =
+            mesh.faces().iter().filter(|face| self.is_drawn_face(face.corners()[0])).copied().collect();
         let mut openness = vertex_openness(mesh.positions(), &faces);
         let mut weights = vec![0.0; head.shapes.shapes().len()];
-        for (name, weight) in [("jawOpen", 0.7), ("mouthUpperUp_L", 0.6), ("mouthUpperUp_R", 0.6), ("eyeWide_L", 0.7), ("eyeWide_R", 0.7)] {
+        for (name, weight) in [
+            ("jawOpen", 0.7),
+            ("mouthUpperUp_L", 0.6),
+            ("mouthUpperUp_R", 0.6),
+            ("eyeWide_L", 0.7),
+            ("eyeWide_R", 0.7),
+        ] {
             if let Some(shape) = head.shapes.find(name) {
                 weights[shape] = weight;
             }
@@ -222,7 +236,8 @@ impl Cast {
 /// The head of a person whose neutral is `positions`.
 fn head(parts: &HeadParts, positions: Vec<Vec3>) -> Result<Head, CastError> {
     let mesh = parts.mesh.with_positions(&positions)?;
-    let shapes = BlendshapeRig::new(positions, parts.shapes.shapes().to_vec(), parts.shapes.correctives().to_vec())?;
+    let shapes =
+        BlendshapeRig::new(positions, parts.shapes.shapes().to_vec(), parts.shapes.correctives().to_vec())?;
     let eye = |part: &'static str, suffix: &str| {
         let segment = mesh.segments().find(part).ok_or(CastError::Part(part))?;
         Eye::find(&mesh, mesh.segments().vertices(segment), suffix, &shapes).ok_or(CastError::Part(part))

@@ -9,14 +9,26 @@ type Named = &'static [(&'static str, f32)];
 
 const POSES: [Named; 30] = [
     &[("mouthSmile", 0.8), ("cheekSquint", 0.5), ("eyeSquint", 0.3)],
-    &[("mouthSmile", 1.0), ("jawOpen", 0.25), ("cheekSquint", 0.8), ("mouthUpperUp", 0.35), ("eyeSquint", 0.5)],
+    &[
+        ("mouthSmile", 1.0),
+        ("jawOpen", 0.25),
+        ("cheekSquint", 0.8),
+        ("mouthUpperUp", 0.35),
+        ("eyeSquint", 0.5),
+    ],
     &[("mouthSmileLeft", 0.8), ("mouthDimpleLeft", 0.4), ("browOuterUpLeft", 0.5)],
     &[("mouthFrown", 0.8), ("browInnerUp", 0.7), ("mouthShrugLower", 0.4), ("eyeSquint", 0.2)],
     &[("browDown", 0.9), ("noseSneer", 0.7), ("mouthPress", 0.5), ("eyeSquint", 0.5)],
     &[("browDown", 0.8), ("noseSneer", 0.9), ("mouthUpperUp", 0.8), ("jawOpen", 0.35), ("mouthStretch", 0.4)],
     &[("browInnerUp", 0.9), ("browOuterUp", 0.9), ("eyeWide", 0.9), ("jawOpen", 0.6), ("mouthFunnel", 0.3)],
     &[("browInnerUp", 0.8), ("eyeWide", 0.6), ("mouthStretch", 0.8), ("jawOpen", 0.2)],
-    &[("noseSneer", 0.8), ("mouthUpperUpLeft", 0.6), ("mouthUpperUpRight", 0.3), ("browDown", 0.5), ("eyeSquint", 0.6)],
+    &[
+        ("noseSneer", 0.8),
+        ("mouthUpperUpLeft", 0.6),
+        ("mouthUpperUpRight", 0.3),
+        ("browDown", 0.5),
+        ("eyeSquint", 0.6),
+    ],
     &[("mouthPucker", 0.9), ("browOuterUp", 0.3)],
     &[("mouthFunnel", 0.8), ("jawOpen", 0.25)],
     &[("mouthPucker", 0.6), ("mouthLeft", 0.6), ("browDownLeft", 0.5)],
@@ -37,7 +49,13 @@ const POSES: [Named; 30] = [
     &[("eyeSquint", 0.9), ("cheekSquint", 0.8), ("browDown", 0.4)],
     &[("browOuterUpLeft", 0.9), ("browDownRight", 0.7), ("mouthRight", 0.4)],
     &[("mouthLowerDown", 0.8), ("mouthStretch", 0.5), ("jawOpen", 0.1)],
-    &[("jawOpen", 0.9), ("mouthUpperUp", 0.5), ("mouthLowerDown", 0.4), ("browDown", 0.5), ("eyeSquint", 0.7)],
+    &[
+        ("jawOpen", 0.9),
+        ("mouthUpperUp", 0.5),
+        ("mouthLowerDown", 0.4),
+        ("browDown", 0.5),
+        ("eyeSquint", 0.7),
+    ],
 ];
 
 /// Whether a shape belongs to the upper half of a face.

@@ -44,7 +44,14 @@ impl<'a> Shapes<'a> {
     /// Of a rig; weights run from 0 to 1.
     pub fn new(rig: &'a BlendshapeRig) -> Self {
         let weights = vec![0.0; rig.shapes().len()];
-        Self { rig, neutral: Vec::new(), linear: Vec::new(), correctives: Vec::new(), rows: Vec::new(), weights }
+        Self {
+            rig,
+            neutral: Vec::new(),
+            linear: Vec::new(),
+            correctives: Vec::new(),
+            rows: Vec::new(),
+            weights,
+        }
     }
 }
 
@@ -67,7 +74,8 @@ impl<'a> Deformation for Shapes<'a> {
         let stride = self.stride();
         let mut place = vec![usize::MAX; self.rig.neutral().len()];
         vertices.iter().enumerate().for_each(|(index, vertex)| place[*vertex as usize] = index);
-        self.neutral = vertices.iter().map(|vertex| self.rig.neutral()[*vertex as usize].as_dvec3()).collect();
+        self.neutral =
+            vertices.iter().map(|vertex| self.rig.neutral()[*vertex as usize].as_dvec3()).collect();
         self.linear = vec![0.0; 3 * vertices.len() * stride];
         for (shape, deltas) in self.rig.shapes().iter().map(|shape| &shape.deltas).enumerate() {
             for (vertex, delta) in deltas.vertices.iter().zip(&deltas.deltas) {
@@ -90,8 +98,11 @@ impl<'a> Deformation for Shapes<'a> {
 
     fn places(&mut self, weights: &[f64], out: &mut [DVec3]) -> Result<(), PoseError> {
         let stride = self.stride();
-        let on: Vec<(usize, f64)> = weights.iter().copied().enumerate().filter(|(_, weight)| *weight != 0.0).collect();
-        for ((place, neutral), rows) in out.iter_mut().zip(&self.neutral).zip(self.linear.chunks_exact(3 * stride)) {
+        let on: Vec<(usize, f64)> =
+            weights.iter().copied().enumerate().filter(|(_, weight)| *weight != 0.0).collect();
+        for ((place, neutral), rows) in
+            out.iter_mut().zip(&self.neutral).zip(self.linear.chunks_exact(3 * stride))
+        {
             let (mut x, mut y, mut z) = (neutral.x, neutral.y, neutral.z);
             for &(shape, weight) in &on {
                 x += weight * f64::from(rows[shape]);
@@ -125,7 +136,8 @@ impl<'a> Deformation for Shapes<'a> {
                 }
                 for (index, delta) in offsets {
                     for axis in 0..3 {
-                        self.rows[(3 * index + axis) * stride + shape as usize] += product as f32 * delta[axis];
+                        self.rows[(3 * index + axis) * stride + shape as usize] +=
+                            product as f32 * delta[axis];
                     }
                 }
             }
@@ -150,10 +162,26 @@ pub struct TwinShapes {
 impl TwinShapes {
     /// Of a twin; its controls are the weights, within their ranges.
     pub fn new(twin: Twin) -> Self {
-        let ranges: Vec<[f64; 2]> = twin.header().inputs.controls.iter().map(|spec| [f64::from(spec.low), f64::from(spec.high)]).collect();
+        let ranges: Vec<[f64; 2]> = twin
+            .header()
+            .inputs
+            .controls
+            .iter()
+            .map(|spec| [f64::from(spec.low), f64::from(spec.high)])
+            .collect();
         let controls = vec![0.0; ranges.len()];
         let (whole, part) = (twin.player(1), twin.player(1));
-        Self { twin, whole, part, chosen: 0, ranges, rows: Vec::new(), packed: Vec::new(), places: Vec::new(), controls }
+        Self {
+            twin,
+            whole,
+            part,
+            chosen: 0,
+            ranges,
+            rows: Vec::new(),
+            packed: Vec::new(),
+            places: Vec::new(),
+            controls,
+        }
     }
 
     fn set(&mut self, weights: &[f64]) {
@@ -193,7 +221,11 @@ impl Deformation for TwinShapes {
         self.set(weights);
         let (count, stride) = (self.ranges.len(), self.stride());
         self.packed.resize(3 * self.chosen * count, 0.0);
-        self.part.jacobian(Pose::Controls(&self.controls), &mut self.places[..self.chosen], &mut self.packed)?;
+        self.part.jacobian(
+            Pose::Controls(&self.controls),
+            &mut self.places[..self.chosen],
+            &mut self.packed,
+        )?;
         self.rows.resize(3 * self.chosen * stride, 0.0);
         for (row, packed) in self.rows.chunks_exact_mut(stride).zip(self.packed.chunks_exact(count)) {
             row[..count].copy_from_slice(packed);
@@ -219,14 +251,16 @@ mod tests {
             shapes,
             deltas: SparseDeltas { vertices: vec![0, 2], deltas: vec![Vec3::new(0.5, -1.0, 2.0), Vec3::X] },
         };
-        let rig = BlendshapeRig::new(vec![Vec3::ZERO; 4], shapes, vec![on(vec![0, 1]), on(vec![0, 1, 2])]).expect("a rig");
+        let rig = BlendshapeRig::new(vec![Vec3::ZERO; 4], shapes, vec![on(vec![0, 1]), on(vec![0, 1, 2])])
+            .expect("a rig");
         let mut shapes = Shapes::new(&rig);
         shapes.choose(&[2, 0]).expect("vertices of the rig");
         let weights = [0.4, 0.7, 0.9];
         let stride = shapes.stride();
         let rows = shapes.derivatives(&weights).expect("no twin").to_vec();
         for row in 0..6 {
-            let gradient: Vec<f64> = rows[row * stride..row * stride + 3].iter().map(|v| f64::from(*v)).collect();
+            let gradient: Vec<f64> =
+                rows[row * stride..row * stride + 3].iter().map(|v| f64::from(*v)).collect();
             let mut cost = |x: &[f64]| {
                 let mut out = [DVec3::ZERO; 2];
                 shapes.places(x, &mut out).expect("no twin");
@@ -240,6 +274,9 @@ mod tests {
         shapes.pose(&weights, &mut whole).expect("no twin");
         let mut chosen = [DVec3::ZERO; 2];
         shapes.places(&weights, &mut chosen).expect("no twin");
-        assert!((whole[2].as_dvec3() - chosen[0]).length() < 1e-6 && (whole[0].as_dvec3() - chosen[1]).length() < 1e-6);
+        assert!(
+            (whole[2].as_dvec3() - chosen[0]).length() < 1e-6
+                && (whole[0].as_dvec3() - chosen[1]).length() < 1e-6
+        );
     }
 }

@@ -53,7 +53,12 @@ const BLOCK: usize = 64;
 
 impl Rows {
     fn new(width: usize) -> Self {
-        Self { width, data: Vec::with_capacity(width * BLOCK), hessian: vec![0.0; width * width], gradient: vec![0.0; width] }
+        Self {
+            width,
+            data: Vec::with_capacity(width * BLOCK),
+            hessian: vec![0.0; width * width],
+            gradient: vec![0.0; width],
+        }
     }
 
     /// Adds `curvature JᵀJ` and `slope J`.
@@ -98,7 +103,12 @@ impl Rows {
 }
 
 impl Energy<'_> {
-    fn evaluate(&self, deformation: &mut dyn Deformation, state: &State, at: &mut Evaluated) -> Result<(), RenderError> {
+    fn evaluate(
+        &self,
+        deformation: &mut dyn Deformation,
+        state: &State,
+        at: &mut Evaluated,
+    ) -> Result<(), RenderError> {
         at.places.resize(self.samples.vertices.len(), DVec3::ZERO);
         deformation.places(&state.weights, &mut at.places)?;
         if self.settings.freedom == Freedom::Head {
@@ -123,7 +133,12 @@ impl Energy<'_> {
     }
 
     /// The terms of the objective.
-    pub fn cost(&self, deformation: &mut dyn Deformation, state: &State, at: &mut Evaluated) -> Result<Terms, RenderError> {
+    pub fn cost(
+        &self,
+        deformation: &mut dyn Deformation,
+        state: &State,
+        at: &mut Evaluated,
+    ) -> Result<Terms, RenderError> {
         self.evaluate(deformation, state, at)?;
         let (photo, land) = self.shares(state);
         let mut terms = Terms::default();
@@ -132,7 +147,8 @@ impl Energy<'_> {
             let Some(pixel) = state.camera.project(Samples::place(point, at)) else { continue };
             let seen = self.image.at(pixel).colour;
             let (light, _) = self.light.irradiance_with_slopes(Samples::normal(point, at).0);
-            terms.photo += (0..3).map(|c| self.smoothed(seen[c] - point.paint[c] * light[c]).0).sum::<f64>() * photo;
+            terms.photo +=
+                (0..3).map(|c| self.smoothed(seen[c] - point.paint[c] * light[c]).0).sum::<f64>() * photo;
         }
         for ((vertices, shares), wanted) in self.marks {
             let place: DVec3 = (0..4).map(|k| at.places[vertices[k] as usize] * shares[k]).sum();
@@ -141,7 +157,8 @@ impl Energy<'_> {
         }
         for anchor in self.anchors {
             let moved = state.weights.iter().zip(&anchor.weights).zip(&anchor.stiffness);
-            terms.smooth += self.settings.smooth * moved.map(|((x, old), firm)| firm * (x - old).powi(2)).sum::<f64>();
+            terms.smooth +=
+                self.settings.smooth * moved.map(|((x, old), firm)| firm * (x - old).powi(2)).sum::<f64>();
         }
         for (weight, value) in state.weights.iter().enumerate() {
             terms.sparse += self.settings.sparse * value.abs() / full(deformation, weight);
@@ -150,7 +167,12 @@ impl Energy<'_> {
     }
 
     /// Slopes and Gauss–Newton curvature at a state that [`Energy::cost`] has just evaluated into `at`.
-    pub fn quadratic(&self, deformation: &mut dyn Deformation, state: &State, at: &Evaluated) -> Result<Quadratic, RenderError> {
+    pub fn quadratic(
+        &self,
+        deformation: &mut dyn Deformation,
+        state: &State,
+        at: &Evaluated,
+    ) -> Result<Quadratic, RenderError> {
         let (count, stride) = (deformation.count(), deformation.stride());
         let outer = self.settings.freedom.count();
         let width = stride + 8;
@@ -252,13 +274,19 @@ impl Energy<'_> {
             }
         }
         for k in 0..count {
-            out.gradient[k] += self.settings.sparse * slope_of_length(state.weights[k], deformation.range(k)) / full(deformation, k);
+            out.gradient[k] += self.settings.sparse * slope_of_length(state.weights[k], deformation.range(k))
+                / full(deformation, k);
         }
         Ok(out)
     }
 
     /// Newton steps inside the bounds until the cost settles. The cost never rises.
-    pub fn minimise(&mut self, deformation: &mut dyn Deformation, state: &mut State, most: usize) -> Result<FrameReport, RenderError> {
+    pub fn minimise(
+        &mut self,
+        deformation: &mut dyn Deformation,
+        state: &mut State,
+        most: usize,
+    ) -> Result<FrameReport, RenderError> {
         let count = deformation.count();
         let mut at = Evaluated::default();
         let mut terms = self.cost(deformation, state, &mut at)?;
@@ -324,7 +352,13 @@ fn slope_of_length(value: f64, range: [f64; 2]) -> f64 {
 }
 
 /// A state after a part of a step.
-pub(super) fn moved(state: &State, step: &[f64], length: f64, freedom: Freedom, range: impl Fn(usize) -> [f64; 2]) -> State {
+pub(super) fn moved(
+    state: &State,
+    step: &[f64],
+    length: f64,
+    freedom: Freedom,
+    range: impl Fn(usize) -> [f64; 2],
+) -> State {
     let mut next = state.clone();
     let count = next.weights.len();
     for (k, weight) in next.weights.iter_mut().enumerate() {
@@ -347,7 +381,14 @@ pub(super) fn moved(state: &State, step: &[f64], length: f64, freedom: Freedom, 
 }
 
 /// From slopes by a ring's vertices to slopes by weights, three colours at once: `J = Σ_v M_v ∂v/∂w`.
-fn pull_back(point: &SamplePoint, slots: &[Vec<DVec3>; 3], table: &[f32], stride: usize, lines: &mut [f32], width: usize) {
+fn pull_back(
+    point: &SamplePoint,
+    slots: &[Vec<DVec3>; 3],
+    table: &[f32],
+    stride: usize,
+    lines: &mut [f32],
+    width: usize,
+) {
     let (red, rest) = lines.split_at_mut(width);
     let (green, blue) = rest.split_at_mut(width);
     let (red, green, blue) = (&mut red[..stride], &mut green[..stride], &mut blue[..stride]);

@@ -12,7 +12,7 @@ mod tests;
 
 pub use deformation::{Deformation, Shapes, TwinShapes};
 pub use qp::box_qp;
-pub use settings::{Ended, Freedom, FrameReport, RenderSettings, SettingsError, Terms};
+pub use settings::{Ended, FrameReport, Freedom, RenderSettings, SettingsError, Terms};
 
 use crate::actors::Head;
 use crate::render::{FlowField, Light, Look};
@@ -187,7 +187,8 @@ impl<D: Deformation> Optimiser<D> {
         }
         deformation.choose(&samples.vertices)?;
         let count = deformation.count();
-        let weights: Vec<f64> = (0..count).map(|k| 0.0f64.clamp(deformation.range(k)[0], deformation.range(k)[1])).collect();
+        let weights: Vec<f64> =
+            (0..count).map(|k| 0.0f64.clamp(deformation.range(k)[0], deformation.range(k)[1])).collect();
         let influence = samples.influence(&mut deformation, &weights).unwrap_or_default();
         let fixed = model.marks.as_ref().map(FaceMarks::fixed).unwrap_or_default();
         let fixed = fixed.iter().filter_map(|mark| samples.local(mark)).collect();
@@ -195,7 +196,18 @@ impl<D: Deformation> Optimiser<D> {
         let pivot = model.rest.iter().map(|p| p.as_dvec3()).sum::<DVec3>() / want as f64;
         let state = State { weights, camera: model.camera, head: HeadPose::rest(pivot) };
         let whole = model.rest.clone();
-        Ok(Self { deformation, model, settings, samples, fixed, influence, occluders, state, first: true, whole })
+        Ok(Self {
+            deformation,
+            model,
+            settings,
+            samples,
+            fixed,
+            influence,
+            occluders,
+            state,
+            first: true,
+            whole,
+        })
     }
 
     /// What is known after the last frame.
@@ -267,7 +279,8 @@ impl<D: Deformation> Optimiser<D> {
                     })
                     .collect();
                 let firm = |influence: &Vec<f64>| {
-                    let moved: f64 = influence.iter().zip(&motion).map(|(share, motion)| share * motion).sum();
+                    let moved: f64 =
+                        influence.iter().zip(&motion).map(|(share, motion)| share * motion).sum();
                     (-moved / sigma).exp()
                 };
                 self.influence.iter().map(firm).collect()
@@ -276,17 +289,24 @@ impl<D: Deformation> Optimiser<D> {
         Ok(Anchor { weights: weights.to_vec(), stiffness })
     }
 
-    fn descend(&mut self, frame: &Observation<'_>, anchors: Vec<Anchor>, most: usize) -> Result<FrameReport, RenderError> {
+    fn descend(
+        &mut self,
+        frame: &Observation<'_>,
+        anchors: Vec<Anchor>,
+        most: usize,
+    ) -> Result<FrameReport, RenderError> {
         self.deformation.pose(&self.state.weights, &mut self.whole)?;
         for place in &mut self.whole {
             *place = self.state.head.apply(place.as_dvec3()).as_vec3();
         }
         let visible = self.visible();
-        let silhouette = self.model.marks.as_ref().map(|marks| marks.inner_lips(&self.whole, &self.state.camera));
+        let silhouette =
+            self.model.marks.as_ref().map(|marks| marks.inner_lips(&self.whole, &self.state.camera));
         let inner: Vec<LocalMark> =
             silhouette.unwrap_or_default().iter().filter_map(|mark| self.samples.local(mark)).collect();
         let mut marks = Vec::new();
-        let seen = self.fixed.iter().zip(&frame.detected.fixed).chain(inner.iter().zip(&frame.detected.inner_lips));
+        let seen =
+            self.fixed.iter().zip(&frame.detected.fixed).chain(inner.iter().zip(&frame.detected.inner_lips));
         for (mark, place) in seen {
             if let Some(place) = place.filter(|place| place.iter().all(|value| value.is_finite())) {
                 marks.push((*mark, place));
@@ -318,7 +338,8 @@ impl<D: Deformation> Optimiser<D> {
         let [width, height] = camera.size;
         let seen = self.occluders.visibility(&self.whole, &camera);
         let mut at = Evaluated::default();
-        at.places = self.samples.vertices.iter().map(|vertex| self.whole[*vertex as usize].as_dvec3()).collect();
+        at.places =
+            self.samples.vertices.iter().map(|vertex| self.whole[*vertex as usize].as_dvec3()).collect();
         self.samples.shape(&mut at);
         let is_seen = |(_, point): &(u32, &samples::SamplePoint)| {
             let place = Samples::place(point, &at);
@@ -327,7 +348,9 @@ impl<D: Deformation> Optimiser<D> {
                 return false;
             }
             let depth = camera.to_camera(place).z as f32;
-            let Some([x, y]) = camera.project(place).filter(|[x, y]| *x >= 0.0 && *y >= 0.0) else { return false };
+            let Some([x, y]) = camera.project(place).filter(|[x, y]| *x >= 0.0 && *y >= 0.0) else {
+                return false;
+            };
             let (column, row) = (x as usize, y as usize);
             if column >= width || row >= height {
                 return false;

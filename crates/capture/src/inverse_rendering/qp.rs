@@ -151,10 +151,12 @@ mod tests {
             let right = [high.clone(), low.iter().map(|v| -v).collect()].concat();
             let settings = DefaultSettings { verbose: false, ..DefaultSettings::default() };
             let cones = [SupportedConeT::NonnegativeConeT(2 * n)];
-            let mut solver = DefaultSolver::new(&quadratic, &g, &constraint, &right, &cones, settings).expect("a valid program");
+            let mut solver = DefaultSolver::new(&quadratic, &g, &constraint, &right, &cones, settings)
+                .expect("a valid program");
             solver.solve();
             let cost = |d: &[f64]| {
-                let quadratic: f64 = (0..n).map(|i| (0..n).map(|j| d[i] * h[i * n + j] * d[j]).sum::<f64>()).sum();
+                let quadratic: f64 =
+                    (0..n).map(|i| (0..n).map(|j| d[i] * h[i * n + j] * d[j]).sum::<f64>()).sum();
                 0.5 * quadratic + g.iter().zip(d).map(|(g, d)| g * d).sum::<f64>()
             };
             let (ours, theirs) = (cost(&d), cost(&solver.solution.x));

@@ -52,7 +52,16 @@ pub(super) struct Evaluated {
 impl Samples {
     /// Draws points evenly over the area of the look's triangles that `region` names and that face the camera at rest.
     /// `more` are vertices that are needed beside them.
-    pub fn draw(look: &Look, rest: &[Vec3], region: &[bool], camera: &Camera, count: usize, more: &[u32], smoothing: usize, seed: u64) -> Self {
+    pub fn draw(
+        look: &Look,
+        rest: &[Vec3],
+        region: &[bool],
+        camera: &Camera,
+        count: usize,
+        more: &[u32],
+        smoothing: usize,
+        seed: u64,
+    ) -> Self {
         let eye = camera.position.as_vec3();
         let at = |vertex: u32| rest[vertex as usize];
         let mut reach = Vec::with_capacity(look.triangles.len());
@@ -71,7 +80,8 @@ impl Samples {
         let mut drawn: Vec<(usize, [f64; 3])> = Vec::new();
         if total > 0.0 {
             for _ in 0..count {
-                let triangle = reach.partition_point(|sum| *sum <= random.unit() * total).min(reach.len() - 1);
+                let wanted = random.unit() * total;
+                let triangle = reach.partition_point(|sum| *sum <= wanted).min(reach.len() - 1);
                 let (u, v) = (random.unit().sqrt(), random.unit());
                 drawn.push((triangle, [1.0 - u, u * (1.0 - v), u * v]));
             }
@@ -79,7 +89,14 @@ impl Samples {
         Self::build(look, rest, camera, &drawn, more, smoothing)
     }
 
-    fn build(look: &Look, rest: &[Vec3], camera: &Camera, drawn: &[(usize, [f64; 3])], more: &[u32], smoothing: usize) -> Self {
+    fn build(
+        look: &Look,
+        rest: &[Vec3],
+        camera: &Camera,
+        drawn: &[(usize, [f64; 3])],
+        more: &[u32],
+        smoothing: usize,
+    ) -> Self {
         let mut corner_vertices: Vec<u32> = drawn.iter().flat_map(|(t, _)| look.triangles[*t]).collect();
         corner_vertices.sort_unstable();
         corner_vertices.dedup();
@@ -97,20 +114,25 @@ impl Samples {
                 faces.push(*face);
             }
         }
-        let mut vertices: Vec<u32> = faces.iter().flat_map(|face| face.corners().to_vec()).chain(more.iter().copied()).collect();
+        let mut vertices: Vec<u32> =
+            faces.iter().flat_map(|face| face.corners().to_vec()).chain(more.iter().copied()).collect();
         vertices.sort_unstable();
         vertices.dedup();
         let local = |vertex: u32| vertices.binary_search(&vertex).map_or(NONE, |place| place as u32);
-        let faces: Vec<[u32; 4]> =
-            faces.iter().map(|face| face.raw().map(|corner| if corner == Face::NONE { NONE } else { local(corner) })).collect();
-        let corners: Vec<(u32, Vec<u32>)> = corner_vertices.iter().map(|vertex| local(*vertex)).zip(owned).collect();
+        let faces: Vec<[u32; 4]> = faces
+            .iter()
+            .map(|face| face.raw().map(|corner| if corner == Face::NONE { NONE } else { local(corner) }))
+            .collect();
+        let corners: Vec<(u32, Vec<u32>)> =
+            corner_vertices.iter().map(|vertex| local(*vertex)).zip(owned).collect();
         let place = |vertex: u32| camera.project(rest[vertex as usize].as_dvec3()).unwrap_or([0.0; 2]);
         let point = |(triangle, shares): &(usize, [f64; 3])| {
             let of = look.triangles[*triangle];
             // Smoothed pictures are compared with paint that is as smooth.
             let level = look.level(*triangle, of.map(place)) + 0.5 * smoothing as f32;
             let paint = look.paint(*triangle, shares.map(|share| share as f32), level).map(f64::from);
-            let of = of.map(|vertex| corner_vertices.binary_search(&vertex).expect("corners were collected") as u32);
+            let of = of
+                .map(|vertex| corner_vertices.binary_search(&vertex).expect("corners were collected") as u32);
             let mut ring: Vec<u32> = Vec::new();
             let mut slot = |vertex: u32| {
                 if vertex == NONE {
@@ -131,7 +153,8 @@ impl Samples {
             }
             SamplePoint { corners: of, shares: *shares, paint, ring, corner_slots, parts }
         };
-        let points = drawn.iter().map(point).filter(|point| point.ring.len() < usize::from(u8::MAX)).collect();
+        let points =
+            drawn.iter().map(point).filter(|point| point.ring.len() < usize::from(u8::MAX)).collect();
         Self { vertices, points, corners, faces }
     }
 
@@ -168,11 +191,19 @@ impl Samples {
 
     /// The place of a point, cm.
     pub fn place(point: &SamplePoint, at: &Evaluated) -> DVec3 {
-        (0..3).map(|c| at.places[point.ring[usize::from(point.corner_slots[c])] as usize] * point.shares[c]).sum()
+        (0..3)
+            .map(|c| at.places[point.ring[usize::from(point.corner_slots[c])] as usize] * point.shares[c])
+            .sum()
     }
 
     /// How a slope by a point's unit normal comes from the vertices of its ring, added to `rows`.
-    pub fn pull_back_normal(&self, point: &SamplePoint, at: &Evaluated, by_normal: DVec3, rows: &mut [DVec3]) {
+    pub fn pull_back_normal(
+        &self,
+        point: &SamplePoint,
+        at: &Evaluated,
+        by_normal: DVec3,
+        rows: &mut [DVec3],
+    ) {
         let (normal, length) = Self::normal(point, at);
         let by_sum = (by_normal - normal * normal.dot(by_normal)) / length;
         let by_corner: [DVec3; 3] = std::array::from_fn(|c| {

@@ -90,7 +90,8 @@ impl RenderSettings {
     /// Fails on what cannot be meant.
     pub fn check(&self) -> Result<(), SettingsError> {
         let error = |setting, problem| Err(SettingsError { setting, problem });
-        let weights = [("photo", self.photo), ("land", self.land), ("smooth", self.smooth), ("sparse", self.sparse)];
+        let weights =
+            [("photo", self.photo), ("land", self.land), ("smooth", self.smooth), ("sparse", self.sparse)];
         for (setting, value) in weights {
             if !(value >= 0.0 && value.is_finite()) {
                 return error(setting, "must be a number that is not negative");

@@ -49,7 +49,10 @@ fn relief(correctives: bool) -> Relief {
         ([0.0, -1.0], Vec3::new(0.8, 0.0, 0.0)),
     ];
     let names = ["a", "b", "c", "d", "e", "f"];
-    let shapes = names.iter().zip(shapes).map(|(name, (centre, delta))| Shape { name: (*name).into(), deltas: bump(centre, delta) });
+    let shapes = names
+        .iter()
+        .zip(shapes)
+        .map(|(name, (centre, delta))| Shape { name: (*name).into(), deltas: bump(centre, delta) });
     let pair = Corrective { shapes: vec![0, 4], deltas: bump([-1.0, -1.0], Vec3::new(0.4, -0.5, 0.6)) };
     let triple = Corrective { shapes: vec![1, 2, 4], deltas: bump([0.0, 1.0], Vec3::new(0.3, 0.3, 0.5)) };
     let correctives = if correctives { vec![pair, triple] } else { Vec::new() };
@@ -84,24 +87,51 @@ fn miss(correctives: bool, freedom: Freedom, change: impl Fn(&mut RenderSettings
     change(&mut settings);
     let mut camera = relief.model.camera;
     (camera.roll, camera.centre) = (0.03, [83.1, 78.2]);
-    let head = HeadPose::rest(DVec3::new(0.0, 0.0, -2.0)).moved(DVec3::new(0.05, -0.08, 0.02), DVec3::new(0.1, 0.0, 0.3));
+    let head = HeadPose::rest(DVec3::new(0.0, 0.0, -2.0))
+        .moved(DVec3::new(0.05, -0.08, 0.02), DVec3::new(0.1, 0.0, 0.3));
     let image = relief.picture(&relief.truth, &camera, &head).smoothed(2);
     let (samples, marks) = {
         let more: Vec<u32> = vec![30, 200, 312, 333, 500];
-        let samples = Samples::draw(&relief.model.look, &relief.model.rest, &relief.model.region, &relief.model.camera, 60, &more, 1, 1);
-        let mark = |vertices: [u32; 4], shares: [f32; 4]| samples.local(&MarkPoint { vertices, shares }).expect("chosen");
+        let samples = Samples::draw(
+            &relief.model.look,
+            &relief.model.rest,
+            &relief.model.region,
+            &relief.model.camera,
+            60,
+            &more,
+            1,
+            1,
+        );
+        let mark = |vertices: [u32; 4], shares: [f32; 4]| {
+            samples.local(&MarkPoint { vertices, shares }).expect("chosen")
+        };
         let marks: Vec<(LocalMark, [f64; 2])> = vec![
             (mark([30; 4], [1.0, 0.0, 0.0, 0.0]), [60.0, 70.0]),
             (mark([200, 312, 333, 500], [0.1, 0.2, 0.3, 0.4]), [90.0, 75.0]),
         ];
         (samples, marks)
     };
-    let anchors = vec![Anchor { weights: vec![0.1, 0.9, 0.3, 0.2, 0.5, 0.6], stiffness: vec![0.9, 0.1, 0.5, 1.0, 0.3, 0.7] }];
+    let anchors = vec![Anchor {
+        weights: vec![0.1, 0.9, 0.3, 0.2, 0.5, 0.6],
+        stiffness: vec![0.9, 0.1, 0.5, 1.0, 0.3, 0.7],
+    }];
     let visible: Vec<u32> = (0..samples.points.len() as u32).collect();
-    let energy = Energy { samples: &samples, light: &relief.model.light, image: &image, settings: &settings, visible: &visible, marks: &marks, anchors: &anchors };
+    let energy = Energy {
+        samples: &samples,
+        light: &relief.model.light,
+        image: &image,
+        settings: &settings,
+        visible: &visible,
+        marks: &marks,
+        anchors: &anchors,
+    };
     let mut shapes = Shapes::new(&relief.rig);
     shapes.choose(&samples.vertices).expect("vertices of the rig");
-    let state = State { weights: vec![0.4, 0.5, 0.2, 0.6, 0.35, 0.25], camera: Camera { centre: [82.3, 79.4], ..camera }, head };
+    let state = State {
+        weights: vec![0.4, 0.5, 0.2, 0.6, 0.35, 0.25],
+        camera: Camera { centre: [82.3, 79.4], ..camera },
+        head,
+    };
     let mut at = Evaluated::default();
     energy.cost(&mut shapes, &state, &mut at).expect("evaluates");
     let gradient = energy.quadratic(&mut shapes, &state, &at).expect("evaluates").gradient;
@@ -137,10 +167,20 @@ fn every_term_has_right_derivatives() {
 
 #[test]
 fn a_relief_is_found_again_and_the_cost_never_rises() {
-    for (correctives, freedom) in [(false, Freedom::InPlane), (true, Freedom::InPlane), (false, Freedom::Head)] {
+    for (correctives, freedom) in
+        [(false, Freedom::InPlane), (true, Freedom::InPlane), (false, Freedom::Head)]
+    {
         let relief = relief(correctives);
-        let settings = RenderSettings { samples: 400, first_iterations: 60, tolerance: 1e-7, sparse: 1e-7, freedom, ..RenderSettings::default() };
-        let mut optimiser = Optimiser::prepare(Shapes::new(&relief.rig), relief.model.clone(), settings).expect("a face");
+        let settings = RenderSettings {
+            samples: 400,
+            first_iterations: 60,
+            tolerance: 1e-7,
+            sparse: 1e-7,
+            freedom,
+            ..RenderSettings::default()
+        };
+        let mut optimiser =
+            Optimiser::prepare(Shapes::new(&relief.rig), relief.model.clone(), settings).expect("a face");
         let mut camera = relief.model.camera;
         let mut head = optimiser.state().head;
         match freedom {
@@ -155,12 +195,19 @@ fn a_relief_is_found_again_and_the_cost_never_rises() {
                 *value += 0.004 * random.normal() as f32;
             }
             let detected = Detected::default();
-            let report = optimiser.solve(&Observation { image: &image, detected: &detected, flow: None }).expect("solves");
+            let report = optimiser
+                .solve(&Observation { image: &image, detected: &detected, flow: None })
+                .expect("solves");
             assert!(report.costs.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", report.costs);
             assert!(report.visible > 300);
         }
         for (found, truth) in optimiser.state().weights.iter().zip(&relief.truth) {
-            assert!((found - truth).abs() < 0.04, "{freedom:?}: {:?} {:?}", optimiser.state().weights, relief.truth);
+            assert!(
+                (found - truth).abs() < 0.04,
+                "{freedom:?}: {:?} {:?}",
+                optimiser.state().weights,
+                relief.truth
+            );
         }
     }
 }
@@ -168,9 +215,14 @@ fn a_relief_is_found_again_and_the_cost_never_rises() {
 #[test]
 fn what_does_not_fit_is_told() {
     let relief = relief(false);
-    let prepare = |model: Model, settings: RenderSettings| Optimiser::prepare(Shapes::new(&relief.rig), model, settings).err();
+    let prepare = |model: Model, settings: RenderSettings| {
+        Optimiser::prepare(Shapes::new(&relief.rig), model, settings).err()
+    };
     let short = Model { region: vec![true; 3], ..relief.model.clone() };
-    assert!(matches!(prepare(short, RenderSettings::default()), Some(RenderError::Count { what: "region", .. })));
+    assert!(matches!(
+        prepare(short, RenderSettings::default()),
+        Some(RenderError::Count { what: "region", .. })
+    ));
     let unseen = Model { region: vec![false; SIDE * SIDE], ..relief.model.clone() };
     assert_eq!(prepare(unseen, RenderSettings::default()), Some(RenderError::Unseen));
     for change in [
@@ -187,9 +239,13 @@ fn what_does_not_fit_is_told() {
 fn equal_pictures_are_fitted_to_the_last_bit_alike() {
     let relief = relief(true);
     let solve = || {
-        let mut optimiser = Optimiser::prepare(Shapes::new(&relief.rig), relief.model.clone(), RenderSettings::default()).expect("a face");
+        let mut optimiser =
+            Optimiser::prepare(Shapes::new(&relief.rig), relief.model.clone(), RenderSettings::default())
+                .expect("a face");
         let image = relief.picture(&relief.truth, &relief.model.camera, &HeadPose::rest(DVec3::ZERO));
-        optimiser.solve(&Observation { image: &image, detected: &Detected::default(), flow: None }).expect("solves");
+        optimiser
+            .solve(&Observation { image: &image, detected: &Detected::default(), flow: None })
+            .expect("solves");
         optimiser.state().weights.clone()
     };
     assert_eq!(solve(), solve());

@@ -89,7 +89,8 @@ impl Light {
     /// E(n) of a unit normal.
     pub fn irradiance(&self, normal: Vec3) -> [f32; 3] {
         let (values, _) = basis(normal.as_dvec3());
-        [0, 1, 2].map(|c| (0..TERMS).map(|b| self.coefficients[b][c] * values[b] as f32).sum::<f32>().max(0.0))
+        [0, 1, 2]
+            .map(|c| (0..TERMS).map(|b| self.coefficients[b][c] * values[b] as f32).sum::<f32>().max(0.0))
     }
 
     /// E(n) and `∂E/∂n`, a row per colour. Not cut at zero: a solver wants it smooth.

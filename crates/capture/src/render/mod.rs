@@ -75,7 +75,9 @@ impl FlowField {
     /// The mean distance from another field where both are known, pixels; `None` where that is nowhere.
     pub fn end_point_error(&self, exact: &FlowField) -> Option<f64> {
         let both = self.known.iter().zip(&exact.known).map(|(a, b)| *a && *b);
-        let of = |((a, b), both): ((&[f32; 2], &[f32; 2]), bool)| both.then(|| f64::from((a[0] - b[0]).hypot(a[1] - b[1])));
+        let of = |((a, b), both): ((&[f32; 2], &[f32; 2]), bool)| {
+            both.then(|| f64::from((a[0] - b[0]).hypot(a[1] - b[1])))
+        };
         let errors: Vec<f64> = self.motion.iter().zip(&exact.motion).zip(both).filter_map(of).collect();
         (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64)
     }
@@ -115,7 +117,13 @@ impl Look {
     }
 
     /// Draws a pose before one colour. Every sample of a pixel's border is shaded, the middle of its inside.
-    pub fn render(&self, positions: &[Vec3], camera: &Camera, light: &Light, background: [f32; 3]) -> Rendered {
+    pub fn render(
+        &self,
+        positions: &[Vec3],
+        camera: &Camera,
+        light: &Light,
+        background: [f32; 3],
+    ) -> Rendered {
         let [width, height] = camera.size;
         let visibility = self.visibility(positions, camera);
         let normals = vertex_normals(&self.faces, positions);
@@ -170,7 +178,8 @@ impl Look {
             let nearest = |place: [f64; 2]| {
                 let inside = place[0] >= 0.0 && place[1] >= 0.0;
                 let (x, y) = (place[0] as usize, place[1] as usize);
-                (inside && x < width && y < height).then(|| &seen.samples[(y * width + x) * SAMPLES..][..SAMPLES])
+                (inside && x < width && y < height)
+                    .then(|| &seen.samples[(y * width + x) * SAMPLES..][..SAMPLES])
             };
             let sample = from.0.samples[at * SAMPLES..][..SAMPLES].iter().find(|s| s.triangle != NOTHING)?;
             let setup = from.0.setups[sample.triangle as usize].as_ref()?;

@@ -1,8 +1,8 @@
 //! Synthetic actors as a source of frames, and as files: pictures, landmarks, exact motion and the weights behind them.
 
+use super::Actor;
 use super::ffmpeg::Film;
 use super::frames::{Frames, fill};
-use super::Actor;
 use crate::outputs::check_folder;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
@@ -71,10 +71,18 @@ pub fn cast() -> Result<Cast, JobError> {
 }
 
 /// A performance of an actor by name.
-pub(super) fn performance(cast: &Cast, actor: &Actor, side: usize, turning: bool) -> Result<Performance, JobError> {
+pub(super) fn performance(
+    cast: &Cast,
+    actor: &Actor,
+    side: usize,
+    turning: bool,
+) -> Result<Performance, JobError> {
     let who = Who::parse(&actor.name)?;
     if !(actor.seconds > 0.0 && actor.seconds <= LONGEST) {
-        return Err(JobError::setting("seconds", format!("{} is not above 0 and at most {LONGEST}", actor.seconds)));
+        return Err(JobError::setting(
+            "seconds",
+            format!("{} is not above 0 and at most {LONGEST}", actor.seconds),
+        ));
     }
     let failed = |error| JobError::unusable(&actor.name, error);
     let person = match who {
@@ -92,7 +100,11 @@ pub(super) fn truth_table(cast: &Cast, performance: &Performance) -> Result<Stri
 }
 
 /// Writes the truth where it is wanted.
-pub(super) fn write_truth(cast: &Cast, performance: &Performance, path: Option<&Path>) -> Result<(), JobError> {
+pub(super) fn write_truth(
+    cast: &Cast,
+    performance: &Performance,
+    path: Option<&Path>,
+) -> Result<(), JobError> {
     let Some(path) = path else { return Ok(()) };
     let text = truth_table(cast, performance).map_err(|problem| JobError::unusable(path, problem))?;
     Ok(write_atomic(path, text.as_bytes())?)
@@ -226,7 +238,12 @@ fn draw_film(config: &ActorConfig, performance: &Performance, watch: &dyn Watch)
     film.finish()
 }
 
-fn draw_folder(config: &ActorConfig, cast: &Cast, performance: &Performance, watch: &dyn Watch) -> Result<usize, JobError> {
+fn draw_folder(
+    config: &ActorConfig,
+    cast: &Cast,
+    performance: &Performance,
+    watch: &dyn Watch,
+) -> Result<usize, JobError> {
     let folder = &config.output;
     let manifest = Manifest {
         actor: config.actor.name.clone(),
@@ -244,7 +261,10 @@ fn draw_folder(config: &ActorConfig, cast: &Cast, performance: &Performance, wat
             return Err(JobError::unusable(folder, "holds another performance; choose another folder"));
         }
     } else if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(JobError::unusable(folder, "is not empty and holds no performance; choose another folder"));
+        return Err(JobError::unusable(
+            folder,
+            "is not empty and holds no performance; choose another folder",
+        ));
     } else {
         let text = toml::to_string(&manifest).map_err(|error| JobError::unusable(&at, error))?;
         write_atomic(&at, text.as_bytes())?;
@@ -254,7 +274,8 @@ fn draw_folder(config: &ActorConfig, cast: &Cast, performance: &Performance, wat
     let mut kept = 0;
     let mut before: Option<(usize, Played)> = None;
     for index in 0..performance.len() {
-        let (png, npz) = (folder.join(format!("frame-{index:06}.png")), folder.join(format!("flow-{index:06}.npz")));
+        let (png, npz) =
+            (folder.join(format!("frame-{index:06}.png")), folder.join(format!("flow-{index:06}.npz")));
         let done = png.is_file() && (index == 0 || npz.is_file());
         // Landmarks are cheap, and are written whole at the end.
         marks.push(mark_row(performance, index, &mut names));
@@ -294,7 +315,8 @@ fn draw_folder(config: &ActorConfig, cast: &Cast, performance: &Performance, wat
 fn mark_row(performance: &Performance, index: usize, names: &mut Vec<String>) -> Vec<f32> {
     let seen = performance.marks(index);
     let all = seen.fixed.iter().enumerate().map(|(at, place)| (format!("point_{at}"), place));
-    let all = all.chain(seen.inner_lips.iter().enumerate().map(|(at, place)| (format!("inner_lip_{at}"), place)));
+    let all =
+        all.chain(seen.inner_lips.iter().enumerate().map(|(at, place)| (format!("inner_lip_{at}"), place)));
     let pupils = ["pupil_left", "pupil_right"].map(str::to_owned);
     let all: Vec<(String, &Option<[f64; 2]>)> = all.chain(pupils.into_iter().zip(&seen.pupils)).collect();
     if names.is_empty() {

@@ -14,8 +14,8 @@ mod watching;
 
 pub use actor::{ActorConfig, ActorReport, cast, draw_actor};
 pub use frames::Frames;
-pub use understudy_capture::inverse_rendering::{Freedom, RenderSettings};
 pub use rendering::{ActorMethod, Fitted, RenderConfig, RenderReport, RenderRow, capture_rendered};
+pub use understudy_capture::inverse_rendering::{Freedom, RenderSettings};
 
 use crate::invert::Layout;
 use crate::outputs::{check_distinct, check_file};

@@ -157,7 +157,8 @@ const FLOW: FlowSettings = FlowSettings { smoothness: 0.06, warps: 3, sweeps: 20
 pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<RenderReport, JobError> {
     let kind = config.output.as_deref().map(output::kind).transpose()?;
     check_outputs(&config.rig, config.output.as_deref(), config.actor.truth.as_deref())?;
-    let outputs: Vec<&Path> = [config.output.as_deref(), config.actor.truth.as_deref()].into_iter().flatten().collect();
+    let outputs: Vec<&Path> =
+        [config.output.as_deref(), config.actor.truth.as_deref()].into_iter().flatten().collect();
     let page = config.report.as_deref().map(|path| BesideFile::check(path, &[], &outputs)).transpose()?;
     config.settings.check().map_err(|error| JobError::setting("capture", error))?;
     Who::parse(&config.actor.name)?;
@@ -168,11 +169,12 @@ pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<Rend
     let freedom = if config.turning { Freedom::Head } else { Freedom::InPlane };
     let settings = RenderSettings { freedom, ..config.settings.clone() };
     let measure = Measure::new(&cast, &performance);
+    let mean = cast.rendered(SIDE);
     let mut rows = vec![measure.row("doing nothing", None, None)];
     let mut found = None;
     let mut solved_all = Vec::new();
     for way in Fitted::ALL {
-        let solved = solve(way, &cast, &performance, &seen, &settings, watch)?;
+        let solved = solve(way, &mean, &performance, &seen, &settings, watch)?;
         rows.push(measure.row(way.label(), Some(&solved.weights), Some(solved.ms)));
         if way == config.fitted {
             found = Some(solved_all.len());
@@ -215,13 +217,17 @@ pub fn capture_rendered(config: &RenderConfig, watch: &dyn Watch) -> Result<Rend
         driven,
     };
     if let Some(page) = page {
-        page.write(&html(config, &report, &cast, &performance, &seen, solved, &measure))?;
+        page.write(&html(config, &report, &mean, &performance, &seen, solved, &measure))?;
     }
     Ok(report)
 }
 
 fn draw(performance: &Performance, watch: &dyn Watch) -> Result<(Vec<Seen>, f64), JobError> {
-    watch.event(Event::Started { what: "drawing the actor", total: performance.len() as u64, unit: "frames" });
+    watch.event(Event::Started {
+        what: "drawing the actor",
+        total: performance.len() as u64,
+        unit: "frames",
+    });
     let (mut seen, mut ms) = (Vec::new(), 0.0);
     let mut last: Option<understudy_capture::Image> = None;
     for index in 0..performance.len() {
@@ -231,7 +237,12 @@ fn draw(performance: &Performance, watch: &dyn Watch) -> Result<(Vec<Seen>, f64)
         let field = last.as_ref().map(|last| flow(last, &image, &FLOW));
         ms += start.elapsed().as_secs_f64() * 1e3;
         last = Some(image);
-        seen.push(Seen { frame: played.frame, detected: played.detected, head: played.head.degrees(), flow: field });
+        seen.push(Seen {
+            frame: played.frame,
+            detected: played.detected,
+            head: played.head.degrees(),
+            flow: field,
+        });
         watch.event(Event::Step { done: index as u64 + 1 });
         if watch.should_stop() {
             return Err(JobError::Stopped);
@@ -280,15 +291,14 @@ impl Carried {
 
 fn solve(
     way: Fitted,
-    cast: &Cast,
+    mean: &people::Actor,
     performance: &Performance,
     seen: &[Seen],
     settings: &RenderSettings,
     watch: &dyn Watch,
 ) -> Result<Solved, JobError> {
     let actor = &performance.actor;
-    let mean = cast.rendered(SIDE);
-    let person = if way == Fitted::Own { actor } else { &mean };
+    let person = if way == Fitted::Own { actor } else { mean };
     let head = &person.head;
     let model = Model::of_head(head, person.look.clone(), person.light, person.camera);
     let settings = match way {
@@ -322,7 +332,8 @@ fn solve(
         out.ms += start.elapsed().as_secs_f64() * 1e3;
         out.iterations += report.costs.len() - 1;
         let state = optimiser.state();
-        let both = gazes(&state.camera, &state.head, &head.eyes, head.mesh.positions(), detected.pupils, last);
+        let both =
+            gazes(&state.camera, &state.head, &head.eyes, head.mesh.positions(), detected.pupils, last);
         out.fallbacks += usize::from(both.iter().any(|(_, case)| *case != GazeCase::Met));
         last = [both[0].0, both[1].0];
         let mut weights: Vec<f32> = state.weights.iter().map(|weight| *weight as f32).collect();
@@ -362,8 +373,19 @@ impl<'a> Measure<'a> {
         let head = cast.mean();
         let model_region = region(head);
         let landmarks = &head.marks.points;
-        let points = FacePoints::new(&head.mesh.triangles(), head.mesh.positions(), &model_region, landmarks, 1000, 15);
-        Self { head, points, truth: performance.take.frames.iter().map(|frame| frame.weights.as_slice()).collect() }
+        let points = FacePoints::new(
+            &head.mesh.triangles(),
+            head.mesh.positions(),
+            &model_region,
+            landmarks,
+            1000,
+            15,
+        );
+        Self {
+            head,
+            points,
+            truth: performance.take.frames.iter().map(|frame| frame.weights.as_slice()).collect(),
+        }
     }
 
     /// Distances of a frame, mm: front and landmarks.
@@ -411,9 +433,11 @@ fn drive(subject: &Subject, cast: &Cast, solved: &Solved) -> Result<(Take, usize
         .iter()
         .map(|spec| if spec.kind == ControlKind::Number { sources(&spec.name, &names) } else { Vec::new() })
         .collect();
-    let mean = |weights: &[f32], from: &[usize]| from.iter().map(|at| weights[*at]).sum::<f32>() / from.len() as f32;
+    let mean =
+        |weights: &[f32], from: &[usize]| from.iter().map(|at| weights[*at]).sum::<f32>() / from.len() as f32;
     let arkit_sources: Vec<Vec<usize>> = arkit::SHAPES.iter().map(|name| sources_of(name, &names)).collect();
-    let mut take = Take { rate: RATE as f32, controls: Vec::new(), performances: Vec::new(), points_mm: Vec::new() };
+    let mut take =
+        Take { rate: RATE as f32, controls: Vec::new(), performances: Vec::new(), points_mm: Vec::new() };
     for (index, weights) in solved.weights.iter().enumerate() {
         let mut controls: Controls = specs.defaults();
         for ((value, spec), from) in controls.0.iter_mut().zip(specs.iter()).zip(&sources) {
@@ -423,7 +447,8 @@ fn drive(subject: &Subject, cast: &Cast, solved: &Solved) -> Result<(Take, usize
         }
         take.controls.push(controls);
         let shapes = arkit_sources.iter().map(|from| if from.is_empty() { 0.0 } else { mean(weights, from) });
-        let gaze = solved.gazes[index].map(|[down, left]| [left.to_degrees() as f32, -down.to_degrees() as f32]);
+        let gaze =
+            solved.gazes[index].map(|[down, left]| [left.to_degrees() as f32, -down.to_degrees() as f32]);
         take.performances.push(live::Performance {
             local: Vec::new(),
             shapes: shapes.collect(),
@@ -453,7 +478,8 @@ fn sources(control: &str, names: &[String]) -> Vec<usize> {
 /// Shapes that make a canonical one: itself, or its halves.
 fn sources_of(canonical: &str, names: &[String]) -> Vec<usize> {
     let is = |name: &String| {
-        arkit::canonical(name) == Some(canonical) || arkit::half_of(name).is_some_and(|(whole, _)| whole == canonical)
+        arkit::canonical(name) == Some(canonical)
+            || arkit::half_of(name).is_some_and(|(whole, _)| whole == canonical)
     };
     (0..names.len()).filter(|at| is(&names[*at])).collect()
 }
@@ -481,7 +507,7 @@ const SHOWN: usize = 6;
 fn html(
     config: &RenderConfig,
     report: &RenderReport,
-    cast: &Cast,
+    mean: &people::Actor,
     performance: &Performance,
     seen: &[Seen],
     solved: &Solved,
@@ -507,7 +533,8 @@ fn html(
             number(row.ms),
         ]);
     }
-    let rest = vec![0.0; cast.shape_names().len()];
+    let names: Vec<&str> = mean.head.shapes.shapes().iter().map(|shape| shape.name.as_str()).collect();
+    let rest = vec![0.0; names.len()];
     let error = |weights: &dyn Fn(usize) -> Vec<f32>| -> Vec<f64> {
         (0..seen.len()).map(|index| measure.frame(index, &weights(index))[0]).collect()
     };
@@ -522,20 +549,25 @@ fn html(
         .command(config.command.clone())
         .fact("frames", seen.len().to_string())
         .fact("pupils", format!("{:.2}° off in the mean", report.pupils_degrees))
-        .section(Section::new("Errors").table(table).plot(&errors, "Distance per frame to the face that was drawn"))
+        .section(
+            Section::new("Errors")
+                .table(table)
+                .plot(&errors, "Distance per frame to the face that was drawn"),
+        )
         .section(
             Section::new("Pictures")
                 .paragraph("The frame of the actor, the solved pose and the true one on the rig's own head.")
-                .picture(&pictures(cast, performance, seen, solved, SHOWN), "actor, solved, truth"),
+                .picture(&pictures(mean, performance, seen, solved, SHOWN), "actor, solved, truth"),
         );
     let mut curves = Section::new("Weights");
-    let names = cast.shape_names();
     let reach = |shape: usize| performance.take.frames.iter().map(|frame| frame.weights[shape]).sum::<f32>();
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by(|a, b| reach(*b).total_cmp(&reach(*a)));
     for shape in order.into_iter().take(6) {
-        let of = |weights: &dyn Fn(usize) -> f32| (0..seen.len()).map(|index| f64::from(weights(index))).collect::<Vec<_>>();
-        let plot = LinePlot::new(names[shape].clone())
+        let of = |weights: &dyn Fn(usize) -> f32| {
+            (0..seen.len()).map(|index| f64::from(weights(index))).collect::<Vec<_>>()
+        };
+        let plot = LinePlot::new(names[shape])
             .x_label("frame")
             .y_label("weight")
             .from_zero()
@@ -549,13 +581,19 @@ fn html(
 }
 
 /// Actor, solved and true pose of some frames.
-fn pictures(cast: &Cast, performance: &Performance, seen: &[Seen], solved: &Solved, count: usize) -> Picture {
+fn pictures(
+    mean: &people::Actor,
+    performance: &Performance,
+    seen: &[Seen],
+    solved: &Solved,
+    count: usize,
+) -> Picture {
     let side = 256;
-    let mean: people::Actor = cast.rendered(side);
+    let camera = mean.camera.scaled(side as f64 / SIDE as f64);
     let draw = |weights: &[f32]| {
         let mut positions: Vec<Vec3> = mean.head.mesh.positions().to_vec();
         mean.head.pose(weights, None, &mut positions);
-        picture(&mean.look.render(&positions, &mean.camera, &mean.light, [0.02; 3]).image.to_frame())
+        picture(&mean.look.render(&positions, &camera, &mean.light, [0.02; 3]).image.to_frame())
     };
     let mut sheet = Sheet::new(3).column_labels(["actor", "solved", "truth"].map(String::from));
     let shown = count.min(seen.len());

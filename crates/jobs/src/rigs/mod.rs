@@ -5,8 +5,8 @@ mod data;
 mod model_rig;
 mod recorded;
 
-pub use data::{data_folder, open_real_in};
 pub(crate) use data::real_file;
+pub use data::{data_folder, open_real_in};
 pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;
 
