@@ -4,6 +4,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { handOf } from "./tabs/hand.mjs";
 import { launch, newPage, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
 const [program, out, only] = process.argv.slice(2);
@@ -117,7 +118,11 @@ async function pixels(page, png) {
 
 // A twin to look at beside her: small, but a real one.
 if (wanted("still")) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-if (wanted("still")) await understudy(program, ["learn", "skin", join(folder, "data"), "-o", join(folder, "studio/mira.twin")]);
+if (wanted("still")) {
+  const [data, twin] = [join(folder, "data"), join(folder, "studio/mira.twin")];
+  await understudy(program, ["learn", "skin", data, "-o", twin]);
+  await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+}
 const studio = await startStudio(program, folder);
 const browser = await launch();
 try {
@@ -137,12 +142,35 @@ try {
     await page.waitForTimeout(1500);
     await page.screenshot({ path: join(out, "studio.png") });
     await page.getByRole("button", { name: "Error", exact: true }).first().click();
+    await dragged(page);
   }
   if (wanted("animation")) await animate(page);
 } finally {
   await browser.close();
   await studio.stop();
   await remove();
+}
+
+/** Points on her face, two of them dragged and one pinned. */
+async function dragged(page) {
+  await page.locator("#panel-pose select[aria-label=Clip]").selectOption("");
+  await page.getByRole("radio", { name: "Original" }).click();
+  await page.getByRole("button", { name: "Reset all" }).click();
+  await page.getByRole("button", { name: "Drag", exact: true }).click();
+  await page.waitForTimeout(800);
+  const hand = handOf(page);
+  await hand.choose("chin");
+  await hand.bar.getByRole("button", { name: "Pin", exact: true }).click();
+  await hand.drag("brow_L_3", 2, -12);
+  await hand.drag("mouth_corner_L", 16, -12);
+  await page.mouse.move(700, 300);
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: join(out, "studio-drag.png") });
+  await page.getByRole("button", { name: "Drag", exact: true }).click();
+  await page.getByRole("button", { name: "Reset all" }).click();
+  await page.locator("#panel-pose select[aria-label=Clip]").selectOption("smile");
+  await page.waitForTimeout(800);
+  await page.keyboard.press("Space");
 }
 
 /** The stage alone, while she smiles. */

@@ -1,13 +1,13 @@
 //! `learn ik`: teaches a twin to follow points, and writes it with a section `ik`. Which points a face has is told by a
 //! file, or known of Mira and of the ICT face. Start at [`learn_ik`].
 
-use super::data::Loaded;
+use super::data::{Loaded, live_rig};
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, inputs, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use understudy_learn::ik::{IkError, RegionPoint, learn};
+use understudy_learn::ik::{IkError, RegionPoint, learn_moved, movers, movers_of_rig};
 pub use understudy_learn::ik::{IkReport, IkSettings};
 use understudy_runtime::ik::{ControlPoint, PointIk};
 use understudy_runtime::{Precision, Twin};
@@ -105,11 +105,24 @@ pub fn learn_ik(config: &LearnIkConfig, watch: &dyn Watch) -> Result<LearnIkRepo
     let loaded = Loaded::read_for(&twin, &config.data, config.poses, watch)?;
     let poses = &loaded.recording;
     let pool = threads::pool(config.threads)?;
+    // The rig itself says best which controls move a point.
+    let vertices: Vec<u32> = points.iter().map(|point| point.point.vertex).collect();
+    let own = twin.header().inputs.controls.iter().map(|spec| &spec.name);
+    let rig = live_rig(&twin, &config.twin, None)
+        .filter(|rig| own.clone().eq(rig.specs().iter().map(|spec| &spec.name)));
+    let (least, seed) = (config.settings.influence_cm, config.settings.seed);
+    let moved = match &rig {
+        Some(rig) => movers_of_rig(rig.as_ref(), &vertices, least, seed)
+            .map_err(|error| JobError::unusable(rig.name(), error))?,
+        None => {
+            movers(&twin, &vertices, least, seed).map_err(|error| JobError::unusable(&config.twin, error))?
+        }
+    };
     let steps = config.settings.steps as u64;
     watch.event(Event::Started { what: "learning to follow points", total: steps, unit: "steps" });
     let precision = if config.half { Precision::Half } else { Precision::Single };
     let learned = pool.install(|| {
-        learn(&twin, &points, poses, &config.settings, precision, |step, loss| {
+        learn_moved(&twin, &points, &moved, poses, &config.settings, precision, |step, loss| {
             watch.event(Event::Step { done: step as u64 });
             let message = format!("points are {:.2} mm off, summed over axes", loss * 10.0);
             watch.event(Event::Status { message: &message });

@@ -5,7 +5,7 @@
 mod influence;
 mod rivals;
 
-pub use influence::movers;
+pub use influence::{movers, movers_of_rig};
 pub use rivals::{Rival, RivalReport, solve_by};
 
 use crate::Recording;
@@ -151,10 +151,29 @@ struct RegionNet {
     gradient: Vec<f32>,
 }
 
-/// Learns the networks. `watch(step, loss in cm)` may stop it by answering `false`.
+/// Learns the networks; which controls move which points is asked of the twin. `watch(step, loss in cm)` may stop it by
+/// answering `false`.
 pub fn learn(
     twin: &Twin,
     points: &[RegionPoint],
+    poses: &Recording,
+    settings: &IkSettings,
+    precision: Precision,
+    watch: impl FnMut(usize, f32) -> bool,
+) -> Result<LearnedIk, IkError> {
+    check(settings)?;
+    let vertices: Vec<u32> = points.iter().map(|point| point.point.vertex).collect();
+    // Vertices that do not exist are named before any is posed.
+    twin.of_vertices(&vertices)?;
+    let moved = movers(twin, &vertices, settings.influence_cm, settings.seed)?;
+    learn_moved(twin, points, &moved, poses, settings, precision, watch)
+}
+
+/// Learns the networks. `moved`: for every point the controls that move it, of [`movers`] or [`movers_of_rig`].
+pub fn learn_moved(
+    twin: &Twin,
+    points: &[RegionPoint],
+    moved: &[Vec<usize>],
     poses: &Recording,
     settings: &IkSettings,
     precision: Precision,
@@ -185,7 +204,6 @@ pub fn learn(
             names.push(&point.region);
         }
     });
-    let moved = movers(twin, &vertices, settings.influence_cm, settings.seed)?;
     let mut random = Random::stream(settings.seed, 0x1b);
     let mut owners = vec![0.0f32; specs.len()];
     let mut regions = Vec::new();

@@ -196,6 +196,7 @@ export class Hand {
     this.#host.hold();
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
+    this.#moved = false;
     if (index >= this.#handles.length) {
       try {
         this.#twin!.hold(this.#start);
@@ -209,6 +210,7 @@ export class Hand {
 
   #move(held: ReadonlyMap<number, Pull>): void {
     const from = performance.now();
+    this.#moved = true;
     this.#solve(held);
     this.#times.push(performance.now() - from);
     if (this.#times.length > 120) this.#times.shift();
@@ -290,8 +292,11 @@ export class Hand {
   }
 
   #ended = false;
+  #moved = false;
 
   #end(kept: boolean): void {
+    // A click is no pose.
+    if (!this.#moved) return;
     if (!kept) {
       this.#asked = null;
       this.#drag += 1;

@@ -82,6 +82,8 @@ export class Grips {
   /** Fingers and what they hold. */
   readonly #held = new Map<number, { index: number; view: number; from: THREE.Vector3; offset: { x: number; y: number }; at: { x: number; y: number } }>();
   #waiting = 0;
+  /** The view that the cursor was in last. */
+  #view = 0;
 
   constructor(viewer: Viewer) {
     this.#viewer = viewer;
@@ -183,6 +185,7 @@ export class Grips {
   find(x: number, y: number, near: number): number {
     if (!this.visible) return -1;
     const { view } = this.#viewer.sight(x, y);
+    this.#view = view;
     let best = -1, least = near;
     for (let index = 0; index < this.#grips.length; index++) {
       if (!this.#grips[index]!.through && this.#facing && !this.#facing(index)) continue;
@@ -284,7 +287,7 @@ export class Grips {
     const grip = this.visible ? this.#grips[index] : undefined;
     this.#label.hidden = !grip;
     if (!grip) return;
-    const seen = this.seen(index), box = this.#viewer.canvas.getBoundingClientRect();
+    const seen = this.seen(index, this.#view), box = this.#viewer.canvas.getBoundingClientRect();
     this.#label.textContent = grip.name;
     this.#label.style.transform = `translate(${Math.round(seen.x - box.left + 12)}px, ${Math.round(seen.y - box.top - 26)}px)`;
   }
