@@ -16,8 +16,9 @@ pub fn protocol(mut bytes: &[u8]) -> bool {
         assert_eq!(Frame::read(&mut &again[..]).expect("we read what we write"), frame);
         if let Ok(payload) = frame.expect(Tag::Rig) {
             let Ok(rig) = Description::parse(payload) else { return false };
-            let bones = rig.skeleton.as_ref().map_or(0, |skeleton| skeleton.len());
-            shape = Some(PosesShape { poses: 1, vertices: rig.mesh.vertex_count(), bones });
+            let guides = rig.guides.len();
+            let bones = rig.skeleton.as_ref().map_or(0, |skeleton| skeleton.len()) + guides;
+            shape = Some(PosesShape { poses: 1, vertices: rig.mesh.vertex_count(), bones, guides });
             continue;
         }
         let Some(shape) = shape else { return false };

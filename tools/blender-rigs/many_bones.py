@@ -52,6 +52,10 @@ def build(_data, path):
         (f"ctl{arm}.{index:02}", "rotation", axis): (wave(14, 1, arm / ARMS) if axis == 0 else bump(6))
         for arm in range(ARMS) for index in range(CONTROLS) for axis in (0, 2)
     })
+    keyed_action(rig, "test", 60, {
+        (f"ctl{arm}.{index:02}", "rotation", axis): (wave(10, 1, arm / ARMS + 0.3) if axis == 0 else wave(5, 2, index / CONTROLS))
+        for arm in range(ARMS) for index in range(CONTROLS) for axis in (0, 2)
+    })
     constraints = sum(len(b.constraints) for b in rig.pose.bones)
     print(f"Star: {len(rig.data.bones)} bones, {constraints} constraints, {len(vertices)} vertices")
     save(path)

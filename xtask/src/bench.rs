@@ -12,7 +12,7 @@ const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, cap
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
     match rest.split_first() {
-        Some((&"capture", [&"landmarks", more @ ..])) => races(&[&["landmarks"], more].concat()),
+        Some((&"capture", ["landmarks", more @ ..])) => races(&[&["landmarks"], more].concat()),
         Some((
             name @ (&"sampling" | &"inverse" | &"diff" | &"auto" | &"race" | &"eval" | &"ablations"
             | &"weights" | &"capture"),

@@ -13,6 +13,10 @@ struct Wild {
     name: &'static str,
     /// More words of `sample`.
     sampling: &'static [&'static str],
+    /// What an animator keys, where that is not all: tweaks, pivots and roots of limbs stay.
+    controls: &'static [&'static str],
+    /// Kept out of training.
+    clip: &'static str,
     kinds: &'static [&'static str],
     baselines: &'static str,
 }
@@ -20,33 +24,43 @@ struct Wild {
 const RIGS: [Wild; 3] = [
     Wild {
         name: "human",
-        // What an animator keys: IK, fingers, head and belly. Tweaks and the bones of the face stay.
-        sampling: &[
-            "--controls",
-            "collection:Root",
-            "--controls",
-            "collection:Torso",
-            "--controls",
-            "collection:Arm.? (IK)",
-            "--controls",
-            "collection:Leg.? (IK)",
-            "--controls",
-            "collection:Fingers",
-            "--controls",
+        sampling: &["--method", "sparse"],
+        controls: &[
+            "root",
+            "torso",
+            "hips",
+            "chest",
+            "neck",
+            "head",
             "jaw_master",
-            "--method",
-            "sparse",
+            "belly*",
+            "shoulder.?",
+            "hand_ik.?",
+            "foot_ik.?",
+            "foot_heel_ik.?",
+            "toe_ik.?",
+            "collection:Fingers",
         ],
+        clip: "test",
         kinds: &["body", "diff"],
         baselines: "lbs,rigid,lbs4,rr2,wpsd10",
     },
     Wild {
         name: "face",
         sampling: &["--method", "sparse"],
+        controls: &[],
+        clip: "test",
         kinds: &["skin", "face", "diff"],
         baselines: "lbs4,lbs32,pca",
     },
-    Wild { name: "many-bones", sampling: &[], kinds: &["body"], baselines: "rigid,lbs4" },
+    Wild {
+        name: "many-bones",
+        sampling: &["--method", "sparse"],
+        controls: &[],
+        clip: "test",
+        kinds: &["body"],
+        baselines: "rigid,lbs4",
+    },
 ];
 
 /// What the words say: names of rigs, `--poses N`, `--minutes N`.
@@ -89,18 +103,15 @@ fn one(rig: &Wild, words: &Words<'_>) -> Result<()> {
     let blend = at(".blend");
     make(rig.name, &blend)?;
     let (data, random, test) = (at(&format!("-{}", words.poses)), at("-random"), at("-test"));
+    let controls: Vec<&str> = rig.controls.iter().flat_map(|pattern| ["--controls", pattern]).collect();
     let sample = |output: &str, more: &[&str]| {
-        understudy(&[&["sample", &blend, "-o", output, "--workers", "2"], rig.sampling, more].concat())
+        let words = ["sample", &blend, "-o", output, "--workers", "2"];
+        understudy(&[&words[..], &controls, more].concat())
     };
-    sample(&data, &["--poses", words.poses])?;
-    sample(&random, &["--poses", "200", "--seed", "1009"])?;
+    sample(&data, &[rig.sampling, &["--poses", words.poses]].concat())?;
+    sample(&random, &[rig.sampling, &["--poses", "200", "--seed", "1009"]].concat())?;
     // The clip's frames are walked, whatever the method of the others is.
-    let chosen: Vec<&str> = match rig.sampling.iter().position(|word| *word == "--method") {
-        Some(place) => [&rig.sampling[..place], &rig.sampling[place + 2..]].concat(),
-        None => rig.sampling.to_vec(),
-    };
-    let played = [&["sample", &blend, "-o", &test, "--workers", "2", "--clip", "test"], &chosen[..]].concat();
-    understudy(&played)?;
+    sample(&test, &["--clip", rig.clip])?;
     let mut rows = Vec::new();
     for kind in rig.kinds {
         let twin = at(&format!("-{}-{kind}.twin", words.poses));
@@ -132,12 +143,16 @@ fn lines(kind: &str, weighed: &Value, timed: &Value, with_baselines: bool) -> Ve
     let mut out = Vec::new();
     for (set, methods) in weighed["sets"].as_object().into_iter().flatten() {
         for (name, figures) in methods.as_object().into_iter().flatten() {
-            let own = name == "twin";
+            let own = name.starts_with("twin");
             if !own && !with_baselines {
                 continue;
             }
-            let ms = if own { number(&timed["threads"]["1"]) } else { number(&figures["ms"]) };
-            let name = if own { format!("{kind} twin") } else { name.clone() };
+            let ms = match name.as_str() {
+                "twin" => number(&timed["threads"]["1"]),
+                _ if own => number(&timed["by_controls"]["pose_ms"]),
+                _ => number(&figures["ms"]),
+            };
+            let name = if own { name.replacen("twin", &format!("{kind} twin"), 1) } else { name.clone() };
             out.push(format!(
                 "| {set} | {name} | {:.3} | {:.2} | {ms:.3} | {:.1} |",
                 number(&figures["mean_mm"]),

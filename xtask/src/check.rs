@@ -1,7 +1,7 @@
 //! `cargo xtask check`: every rule that a machine can hold us to.
 
 use crate::shell::{self, cargo, root};
-use crate::{layers, markdown};
+use crate::{dist, layers, licences, markdown};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -20,7 +20,9 @@ pub fn run() -> Result<()> {
     if !problems.is_empty() {
         bail!("{} problem(s):\n  {}", problems.len(), problems.join("\n  "));
     }
-    println!("layer arrows and Markdown paths: fine");
+    dist::check_versions()?;
+    licences::check()?;
+    println!("layer arrows, Markdown paths, versions and licences: fine");
     let mut docs = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     docs.args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings");
     shell::run(&mut docs)

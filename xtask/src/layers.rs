@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("understudy-io", &["understudy-core"]),
     ("understudy-report", &["understudy-core"]),
     ("understudy-solve", &["understudy-core"]),
-    ("understudy-motion", &["understudy-core"]),
+    ("understudy-motion", &["understudy-core", "understudy-runtime"]),
     ("understudy-learn", &["understudy-core", "understudy-rigs", "understudy-runtime"]),
     (
         "understudy-capture",
@@ -59,6 +59,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "understudy-report",
             "understudy-solve",
             "understudy-testkit",
+        ],
+    ),
+    ("understudy-c", &["understudy-core", "understudy-runtime"]),
+    (
+        "understudy-python",
+        &[
+            "understudy-jobs",
+            "understudy-solve",
+            "understudy-io",
+            "understudy-runtime",
+            "understudy-core",
+            "understudy-rigs",
         ],
     ),
     ("understudy-wasm", &["understudy-core", "understudy-runtime"]),

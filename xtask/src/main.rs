@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask check | test | web | pictures | cross | miri | demo | bench`. Each runs the same way on a
+//! The project's own tasks: `cargo xtask check | test | web | wheel | dist | licences | pictures | cross | miri |
+//! demo | bench`. Each runs the same way on a
 //! developer's machine and in CI. Start at `main`; the checks live in files of their own.
 
 // A task runner talks to a terminal.
@@ -7,11 +8,15 @@
 mod bench;
 mod bench_face;
 mod bench_wild;
+mod c;
 mod check;
 mod cross;
+mod dist;
 mod layers;
+mod licences;
 mod markdown;
 mod memory;
+mod python;
 mod shell;
 mod studio;
 mod web;
@@ -28,6 +33,9 @@ cargo xtask TASK
           also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
+  wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
+  dist    what a release consists of, in target/dist: stripped program, C archive, wheel, npm tarball, checksums
+  licences  writes docs/licences.md, every dependency with its licence
   pictures  makes docs/pictures/studio.png and the animation beside it, in headless Chromium
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
@@ -52,11 +60,14 @@ fn main() -> Result<()> {
                 web::build()?;
                 web::test()?;
                 studio::test()?;
+                c::test()?;
+                python::test()?;
             }
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
                     cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
+                    python::test_wheel()?;
                     cargo(&[
                         "test",
                         "--workspace",
@@ -71,6 +82,9 @@ fn main() -> Result<()> {
             }
         }
         Some("web") => web::build(),
+        Some("wheel") => python::make(&rest),
+        Some("dist") => dist::make(),
+        Some("licences") => licences::make(),
         Some("pictures") => studio::pictures(),
         Some("cross") => cross::run_all(&rest),
         Some("miri") => memory::run(&rest),

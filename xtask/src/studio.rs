@@ -1,7 +1,7 @@
 //! The studio's page: building it, driving it in headless Chromium (tests, pictures, benchmark). The scripts are in
 //! `apps/studio/web/tests`; each is given the program and starts it itself.
 
-use crate::shell::{built, ensure_packages, exists, root, run};
+use crate::shell::{built, cargo, ensure_packages, exists, root, run, target_folder};
 use crate::web;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -33,13 +33,14 @@ fn ensure() -> Result<()> {
 /// Runs a script with the program's path before its own words.
 fn script(name: &str, release: bool, words: &[&str]) -> Result<()> {
     ensure()?;
-    // As the tests of the workspace were built: chosen by itself, the program would have its dependencies compiled once more.
-    let build: &[&str] = if release {
-        &["build", "--package", "understudy", "--release"]
+    // As the tests of the workspace were built, for which the program is made too: chosen by itself, it would have its
+    // dependencies compiled once more.
+    let program = if release {
+        built(&["build", "--package", "understudy", "--release"])?
     } else {
-        &["build", "--workspace", "--bin", "understudy"]
+        cargo(&["test", "--workspace", "--test", "commands", "--no-run", "--quiet"])?;
+        target_folder().join("debug/understudy")
     };
-    let program = built(build)?;
     let program = std::path::absolute(program).context("the program has no path")?;
     run(Command::new("node").arg(page().join("tests").join(name)).arg(program).args(words))
 }

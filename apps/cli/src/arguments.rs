@@ -15,7 +15,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
-use understudy_jobs::sample::Method;
+use understudy_jobs::sample::{Method, Shard};
 
 const RIG: &str = "a character (rook, mira; human and ict where their data is present) or a file \
 (.blend, .glb, .gltf, .fbx, .usda or .usdc with a skin or shapes, .npz with blendshapes), or another program that speaks the rig protocol \
@@ -54,6 +54,27 @@ pub enum Command {
 
 A run that was interrupted goes on where it stopped when the same command is given again.")]
     Sample(SampleArguments),
+    /// Joins the shards of a recording that several machines made.
+    #[command(after_help = "Examples:
+  understudy sample rook -o shards/1 --poses 20000 --shard 1/8      # on one machine of eight
+  understudy merge shards/* -o data/rook
+
+The dataset has the very bytes that one machine would have written. Guide: docs/guides/farm.md")]
+    Merge(MergeArguments),
+    /// Samples and sweeps on a Ray cluster, by the Python package.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:
+  understudy farm sample rook -o data/rook --poses 20000 --method sparse --ray auto
+  understudy farm sweep data/rook -o twins --kind body --seeds 1,2,3 --ray auto
+
+Guide: docs/guides/farm.md"
+    )]
+    Farm {
+        /// What `python3 -m understudy.farm` takes.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Makes a dataset of poses that another program recorded.
     #[command(after_help = "Examples:
   understudy import --mesh body.fbx --cache body.abc -o data/hero --hold-out 0.2
@@ -228,7 +249,8 @@ pub struct SampleArguments {
     #[arg(long, value_parser = by_name::<Method>(SAMPLE_METHODS))]
     pub method: Option<Method>,
     /// Take poses from this clip only, of the rig or of a file (Live Link Face .csv, .bvh, .glb); can be given
-    /// again. Without --poses: every frame of it. Where none is named: all clips of the rig but `test`.
+    /// again. Without --poses: every frame of it. Where none is named: all clips of the rig but
+    /// `test` and those of motion (`motion/…`).
     #[arg(long = "clip", value_name = "NAME|FILE")]
     pub clips: Vec<String>,
     /// Take no poses from this clip; can be given again.
@@ -276,8 +298,22 @@ pub struct SampleArguments {
     /// Replace poses that such a rig fails to give three times by other random ones, instead of stopping.
     #[arg(long)]
     pub skip_failed: bool,
+    /// Record one part of so many, for several machines at a time; `merge` joins them.
+    #[arg(long, value_name = "K/N", value_parser = parse_shard, conflicts_with = "active")]
+    pub shard: Option<Shard>,
     #[command(flatten)]
     pub blender: BlenderArguments,
+}
+
+/// Of `merge`.
+#[derive(Debug, Args)]
+pub struct MergeArguments {
+    /// Folders that `sample --shard` made.
+    #[arg(required = true)]
+    pub shards: Vec<PathBuf>,
+    /// Folder of the dataset.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
 }
 
 /// Of `render`.
@@ -395,6 +431,14 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(threads) if (1..=understudy_jobs::threads::MAX_THREADS).contains(&threads) => Ok(threads),
         _ => Err(format!("a number from 1 to {} is wanted", understudy_jobs::threads::MAX_THREADS)),
+    }
+}
+
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let numbers = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    match numbers {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+        _ => Err("K/N with K from 1 to N is wanted, such as 1/8".into()),
     }
 }
 

@@ -34,7 +34,7 @@ pub fn blender(facts: &BlenderFacts) -> String {
     ];
     if !facts.moves_nothing.is_empty() {
         lines.push(format!(
-            "  {} move nothing and are left out: {}",
+            "  {} left out, since nothing moves with them: {}",
             channels(facts.moves_nothing.len()),
             some(&facts.moves_nothing)
         ));

@@ -1,9 +1,11 @@
 //! Each command: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::arguments::{
-    Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, RenderArguments, SampleArguments,
+    Arguments, Command, ConvertArguments, DemoArguments, InfoArguments, MergeArguments, RenderArguments,
+    SampleArguments,
 };
 use crate::capture_commands::run_capture;
+use crate::farm_command::run_farm;
 use crate::import_commands::run_import;
 use crate::info_text::describe;
 use crate::interrupt::typed;
@@ -20,9 +22,11 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 use understudy_jobs::blender::BlenderOptions;
 use understudy_jobs::characters::{Character, CharactersConfig, characters};
+use understudy_jobs::clips::folded;
 use understudy_jobs::convert::{ConvertConfig, convert};
 use understudy_jobs::demo::{DemoConfig, demo};
 use understudy_jobs::info::{InfoConfig, info};
+use understudy_jobs::merge::{MergeConfig, merge};
 use understudy_jobs::render::{RenderConfig, render};
 use understudy_jobs::rigs::is_program;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
@@ -34,6 +38,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Characters => run_characters(json),
         Command::Sample(arguments) => run_sample(json, arguments),
+        Command::Merge(arguments) => run_merge(json, arguments),
+        Command::Farm { words } => run_farm(&words),
         Command::Import(arguments) => run_import(json, arguments),
         Command::Render(arguments) => run_render(json, arguments),
         Command::Convert(arguments) => run_convert(json, arguments),
@@ -69,7 +75,9 @@ fn run_characters(json: bool) -> Result<()> {
             let mut row = vec![c.name.clone()];
             row.extend([c.vertices, c.faces, c.bones, c.controls, c.segments, c.islands].map(number));
             row.push(format!("{:.2}", c.evaluate_ms));
-            row.push(c.clips.join(", "));
+            let names: Vec<&str> = c.clips.iter().map(String::as_str).collect();
+            let names: Vec<String> = folded(&names).into_iter().map(|(name, _)| name).collect();
+            row.push(names.join(", "));
             row
         };
         let head =
@@ -103,6 +111,7 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
         timeout: arguments.timeout.unwrap_or(defaults.timeout),
         skip_failed: arguments.skip_failed,
         blender,
+        shard: arguments.shard,
     };
     let program = is_program(&config.rig);
     let method = config.resolved_method();
@@ -130,8 +139,9 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
             0 => String::new(),
             done => format!(" ({} were there already)", thousands(done)),
         };
+        let shard = report.shard.map_or_else(String::new, |s| format!(", shard {}/{}", s.number, s.of));
         let head = format!(
-            "{}: {}{resumed}, {} in {}",
+            "{}{shard}: {}{resumed}, {} in {}",
             report.folder.display(),
             count(report.poses, "pose"),
             bytes(report.bytes),
@@ -150,6 +160,16 @@ fn run_sample(json: bool, arguments: SampleArguments) -> Result<()> {
             report.poses_per_second,
             bytes(report.bytes_per_pose)
         )
+    })
+}
+
+fn run_merge(json: bool, arguments: MergeArguments) -> Result<()> {
+    let config = MergeConfig { shards: arguments.shards, output: arguments.output };
+    let report = watched_keeping("merged chunks are", &config.output, |progress| merge(&config, progress))?;
+    output::print(json, &report, |report| {
+        let (poses, chunks) = (count(report.poses as u64, "pose"), count(report.chunks, "chunk"));
+        let shards = count(report.shards, "shard");
+        format!("{}: {poses} of {} in {chunks}, from {shards}", report.folder.display(), report.rig)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::blender_text::blender;
 use crate::output::{bytes, count, table, thousands};
+use understudy_jobs::clips::folded;
 use understudy_jobs::info::{
     ClipFacts, InfoReport, MeshFacts, NetworkFacts, OnnxFacts, ShapeFacts, SkeletonFacts, TwinFacts,
 };
@@ -168,16 +169,26 @@ fn shapes(facts: &ShapeFacts) -> String {
 
 fn clips(facts: &[ClipFacts]) -> String {
     let or = |value: Option<String>| value.unwrap_or_else(|| "-".into());
-    let row = |clip: &ClipFacts| {
+    let names: Vec<&str> = facts.iter().map(|clip| clip.name.as_str()).collect();
+    // What is said of several clips in one row is what all of them have together.
+    let row = |(name, places): (String, std::ops::Range<usize>)| {
+        let clips = &facts[places];
+        let sum = |of: fn(&ClipFacts) -> Option<usize>| {
+            or(clips.iter().map(of).sum::<Option<usize>>().map(|sum| sum.to_string()))
+        };
+        let rate = clips[0].rate.filter(|rate| clips.iter().all(|clip| clip.rate == Some(*rate)));
         vec![
-            clip.name.clone(),
-            format!("{:.2}", clip.seconds),
-            or(clip.frames.map(|frames| frames.to_string())),
-            or(clip.rate.map(|rate| rate.to_string())),
-            or(clip.curves.map(|curves| curves.to_string())),
+            name,
+            format!("{:.2}", clips.iter().map(|clip| clip.seconds).sum::<f32>()),
+            sum(|clip| clip.frames),
+            or(rate.map(|rate| rate.to_string())),
+            sum(|clip| clip.curves),
         ]
     };
-    table(&["clip", "seconds", "frames", "rate", "curves"], &facts.iter().map(row).collect::<Vec<_>>())
+    table(
+        &["clip", "seconds", "frames", "rate", "curves"],
+        &folded(&names).into_iter().map(row).collect::<Vec<_>>(),
+    )
 }
 
 fn list(shape: &[usize]) -> String {

@@ -471,7 +471,8 @@ pub struct LearnSkinArguments {
     /// Most bones per vertex, up to 8. Every engine plays four.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub influences: Option<usize>,
-    /// Principal components of what the skin leaves, on top of it; a GLB cannot hold them.
+    /// Principal components of what the skin leaves, on top of it; a GLB cannot hold them [default: none, unless held-back
+    /// poses show that bones are what limits the twin].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub components: Option<usize>,
     /// Widths of the hidden layers, with commas between.
@@ -489,7 +490,7 @@ impl LearnSkinArguments {
         let settings = &mut skin.settings;
         settings.bones = self.bones.unwrap_or(settings.bones);
         settings.influences = self.influences.unwrap_or(settings.influences);
-        settings.components = self.components.unwrap_or(settings.components);
+        settings.components = self.components.or(settings.components);
         settings.widths = self.widths.clone().unwrap_or_else(|| settings.widths.clone());
         let train = &mut settings.train;
         train.seed = self.shared.seed;

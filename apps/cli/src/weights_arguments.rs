@@ -23,12 +23,15 @@ pub struct WeightsArguments {
     /// The skinned mesh.
     #[arg(short, long, value_name = "FILE.glb", required = true)]
     pub output: Option<PathBuf>,
-    /// Write the weights as arrays, too: `weights` [vertices, handles] and `names`.
+    /// Write the weights as arrays, too: `weights` [vertices, handles], `names` and `places`.
     #[arg(long, value_name = "FILE.npz")]
     pub npz: Option<PathBuf>,
     /// Draw a weight map per handle, too.
     #[arg(long, value_name = "FILE.png")]
     pub maps: Option<PathBuf>,
+    /// Write a page: maps, examples, the energy, every handle dragged.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Which weights: bounded biharmonic, quasi-harmonic or bone heat.
     #[arg(long, value_enum, default_value = "bbw")]
     pub kind: KindArgument,
@@ -50,6 +53,9 @@ pub struct WeightsArguments {
     /// How much rigid parts count beside the examples.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub rigidity: Option<f64>,
+    /// How much every handle should explain alone what follows it, as a share of the examples' term; 0 is the paper's energy.
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub mixing: Option<f64>,
     /// Rounds of learning from examples at most.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub rounds: Option<usize>,

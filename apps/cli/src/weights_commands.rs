@@ -1,5 +1,6 @@
 //! The commands `weights` and `deform`: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::interrupt::typed;
 use crate::output::{self, bytes, count, refuse_unused, thousands};
 use crate::progress::watched;
 use crate::weights_arguments::{
@@ -22,6 +23,7 @@ pub fn run_weights(json: bool, arguments: WeightsArguments) -> Result<()> {
     refuse_unused(&[
         ("--sparsity", arguments.sparsity.is_some() && none, "there is no example"),
         ("--rigidity", arguments.rigidity.is_some() && none, "there is no example"),
+        ("--mixing", arguments.mixing.is_some() && none, "there is no example"),
         ("--rounds", arguments.rounds.is_some() && none, "there is no example"),
         ("--joint", arguments.joint && !biharmonic, "other weights than bbw sum to one by themselves"),
     ])?;
@@ -34,6 +36,8 @@ pub fn run_weights(json: bool, arguments: WeightsArguments) -> Result<()> {
         output: arguments.output.unwrap_or_default(),
         npz: arguments.npz,
         maps: arguments.maps,
+        report: arguments.report,
+        command: typed(),
         settings: WeightSettings {
             kind: arguments.kind.into(),
             domain: arguments.domain.into(),
@@ -45,6 +49,7 @@ pub fn run_weights(json: bool, arguments: WeightsArguments) -> Result<()> {
         example_settings: ExampleSettings {
             sparsity: arguments.sparsity.unwrap_or(examples.sparsity),
             rigidity: arguments.rigidity.unwrap_or(examples.rigidity),
+            mixing: arguments.mixing.unwrap_or(examples.mixing),
             rounds: arguments.rounds.unwrap_or(examples.rounds),
             ..examples
         },
@@ -84,9 +89,9 @@ fn describe(report: &WeightsReport) -> String {
             ExampleStop::Rounds => "more rounds would gain a little",
         };
         lines.push(format!(
-            "{}: RMSE {:.4} cm, energy {:.3e} → {:.3e} in {} and {:.1} s, {ended}",
+            "{}: RMSE {:.3} mm, energy {:.3e} → {:.3e} in {} and {:.1} s, {ended}",
             count(examples.examples, "example"),
-            examples.rmse_cm,
+            examples.rmse_cm * 10.0,
             examples.energy[0],
             examples.energy[1],
             count(examples.rounds, "round"),

@@ -37,6 +37,7 @@ fn characters_are_listed_with_their_figures() {
     }
     let table = succeed(&["characters"]);
     assert!(table.lines().count() >= 3 && table.starts_with("name"), "{table}");
+    assert!(table.contains("test, motion/happy_1…4, motion/grumpy_1…3"), "{table}");
 }
 
 #[test]

@@ -216,19 +216,30 @@ enum Export {
     Pose { rig: String, controls: Vec<f32>, format: String },
     /// A clip as morph targets (`glb`) or its controls (`csv`).
     Clip { rig: String, clip: String, format: String },
+    /// A file that a job wrote into the project.
+    File { file: String },
 }
 
 async fn export(State(server): Shared, Json(wish): Json<Export>) -> Result<Response, Refusal> {
     blocking(move || {
-        let (Export::Pose { rig, .. } | Export::Clip { rig, .. }) = &wish;
-        let loaded = server.library.open(rig, &server.project.rig(rig)?)?;
-        let own = loaded.rig.as_ref();
-        let notes = Notes::default();
+        let opened = |rig: &String| server.library.open(rig, &server.project.rig(rig)?);
         let bytes = match &wish {
-            Export::Pose { controls, format, .. } => posed::pose(own, controls, format)?,
-            Export::Clip { clip, format, .. } => {
+            Export::Pose { rig, controls, format } => {
+                posed::pose(opened(rig)?.rig.as_ref(), controls, format)?
+            }
+            Export::Clip { rig, clip, format } => {
+                let loaded = opened(rig)?;
+                let (own, notes) = (loaded.rig.as_ref(), Notes::default());
                 let clip = clips::resolve(own, &server.clip(&loaded, clip)?, &notes)?;
                 posed::clip(own, &clip, format, &notes)?
+            }
+            Export::File { file } => {
+                let path = server.project.resolve(file)?;
+                let sent = ["glb", "npz", "toml", "csv"];
+                if !path.extension().is_some_and(|extension| sent.iter().any(|known| extension == *known)) {
+                    return Err(Refusal::bad(format!("{file}: files of this kind are not sent")));
+                }
+                read(&path, file)?
             }
         };
         Ok(binary(bytes))

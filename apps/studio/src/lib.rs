@@ -18,6 +18,7 @@ mod guard;
 mod handles;
 mod invert;
 mod library;
+mod motion;
 mod orders;
 mod packet;
 mod page;
@@ -28,6 +29,7 @@ mod server;
 mod socket;
 mod stage;
 mod tabs;
+mod weights;
 
 pub use error::StudioError;
 pub use page::is_built as page_is_built;

@@ -6,14 +6,17 @@ use crate::project::Project;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use understudy_io::handles::{self, HandleFile};
 use understudy_jobs::invert::solver::{Alpha, InverseSettings};
 use understudy_jobs::invert::{InvertConfig, invert};
+use understudy_jobs::motion::{LearnMotionConfig, learn as learn_motion};
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::auto::{AutoConfig, learn_auto, method_for};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::ik::{LearnIkConfig, learn_ik};
 use understudy_jobs::twin::learn::{LearnConfig, learn};
+use understudy_jobs::weights::{DomainKind, WeightKind, WeightSettings, WeightsConfig, weights};
 use understudy_jobs::{Event, JobError, Watch, rigs};
 
 /// A step of the networks that follow points, about, on a machine of two cores.
@@ -43,8 +46,22 @@ pub(crate) enum Order {
     Sample { rig: String, poses: u64 },
     /// Weigh a twin on a clip.
     Eval { twin: String, rig: String, clip: String },
+    /// Latent spaces of a rig's own clips.
+    Motion { rig: String },
     /// Weights from meshes, as the command `invert` writes them.
     Invert { rig: String, targets: Vec<String>, alpha: Option<f64>, smooth: Option<f64> },
+    /// Skinning weights for handles that were placed on the mesh, as the command `weights` writes them.
+    Weights {
+        rig: String,
+        handles: HandleFile,
+        #[serde(default)]
+        examples: Vec<String>,
+        #[serde(default)]
+        kind: WeightKind,
+        #[serde(default)]
+        domain: DomainKind,
+        max_influences: Option<usize>,
+    },
 }
 
 /// An order whose names were resolved, ready to run.
@@ -174,6 +191,21 @@ impl Order {
                     }))
                 })
             }
+            Order::Motion { rig } => {
+                let config = LearnMotionConfig {
+                    rig: project.rig(&rig)?,
+                    output: project.fresh(&short(&rig), "motion")?,
+                    ..LearnMotionConfig::default()
+                };
+                plan("motion", format!("motion of {}", short(&rig)), move |project, watch| {
+                    let report = learn_motion(&config, watch)?;
+                    let labels: Vec<&str> = report.labels.iter().map(|label| label.label.as_str()).collect();
+                    Ok(json!({
+                        "file": project.name_of(&report.output), "motion": project.name_of(&report.output),
+                        "labels": labels, "bytes": report.bytes,
+                    }))
+                })
+            }
             Order::Invert { rig, targets, alpha, smooth } => {
                 let mut config = InvertConfig {
                     rig: project.rig(&rig)?,
@@ -189,6 +221,33 @@ impl Order {
                         "file": project.name_of(&report.file), "frames": report.frames,
                         "rmse_mm": report.metrics.rmse_cm * 10.0, "max_mm": report.metrics.max_cm * 10.0,
                         "ms_per_frame": report.solve_ms_per_frame,
+                    }))
+                })
+            }
+            Order::Weights { rig, handles, examples, kind, domain, max_influences } => {
+                let output = project.fresh(&format!("{}-skinned", short(&rig)), "glb")?;
+                let config = WeightsConfig {
+                    mesh: project.rig(&rig)?,
+                    handles: output.with_extension("handles.toml"),
+                    examples: examples.iter().map(|name| project.resolve(name)).collect::<Result<_, _>>()?,
+                    npz: Some(output.with_extension("npz")),
+                    output,
+                    settings: WeightSettings { kind, domain, max_influences, ..WeightSettings::default() },
+                    ..WeightsConfig::default()
+                };
+                plan("weights", format!("skin of {}", short(&rig)), move |project, watch| {
+                    // The file is what the command takes, too.
+                    handles::write(&config.handles, &handles)?;
+                    let report = weights(&config, watch)?;
+                    Ok(json!({
+                        "file": project.name_of(&report.output), "rig": project.name_of(Path::new(&config.mesh)),
+                        "arrays": config.npz.as_deref().map(|path| project.name_of(path)),
+                        "handle_file": project.name_of(&config.handles),
+                        "handles": report.handles, "influences": report.influences,
+                        "near_zero_share": report.near_zero_share, "notes": report.notes,
+                        "seconds": report.seconds + report.examples.as_ref().map_or(0.0, |e| e.seconds),
+                        "rmse_mm": report.examples.as_ref().map(|e| e.rmse_cm * 10.0),
+                        "examples": report.examples.as_ref().map(|e| e.examples),
                     }))
                 })
             }
@@ -308,8 +367,12 @@ fn weigh(
     twin: &Path,
     watch: &dyn Watch,
 ) -> Result<understudy_jobs::twin::eval::EvalReport, JobError> {
-    let kept =
-        rigs::open(rig, watch)?.rig.clips().iter().find(|clip| clip.for_test).map(|clip| clip.name.clone());
+    let kept = rigs::open(rig, watch)?
+        .rig
+        .clips()
+        .iter()
+        .find(|clip| clip.is_for_test())
+        .map(|clip| clip.name.clone());
     let test = match kept {
         Some(_) => Vec::new(),
         None => {

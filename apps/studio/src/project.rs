@@ -36,6 +36,8 @@ pub(crate) struct Listing {
     pub rigs: Vec<RigEntry>,
     pub twins: Vec<TwinEntry>,
     pub datasets: Vec<String>,
+    /// Files of motion.
+    pub motions: Vec<String>,
 }
 
 /// A rig that can be opened.
@@ -136,7 +138,7 @@ impl Project {
 
     /// Where an upload of that name goes; its kind must be one that is read.
     pub fn upload(&self, name: &str) -> Result<PathBuf, Refusal> {
-        let readable = [".glb", ".gltf", ".obj", ".npz", ".bvh", ".csv", ".twin", ".blend"];
+        let readable = [".glb", ".gltf", ".obj", ".npz", ".bvh", ".csv", ".twin", ".blend", ".motion"];
         let lower = name.to_ascii_lowercase();
         let known = Format::of(Path::new(&lower)).is_some_and(|format| format != Format::Dataset)
             || readable.iter().any(|ending| lower.ends_with(ending));
@@ -222,6 +224,9 @@ impl Project {
                 }
                 None if name.to_ascii_lowercase().ends_with(".blend") => {
                     listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
+                }
+                None if name.to_ascii_lowercase().ends_with(".motion") => {
+                    listing.motions.push(self.name_of(&path));
                 }
                 None if path.is_dir() && depth > 0 => self.walk(&path, depth - 1, left, listing),
                 _ => {}

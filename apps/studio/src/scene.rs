@@ -34,7 +34,7 @@ pub(crate) fn pack(name: &str, rig: &dyn Rig, notes: &[String]) -> Vec<u8> {
         .clips()
         .iter()
         .map(|clip| {
-            json!({ "name": clip.name, "duration": clip.duration, "rate": clip.own_rate(), "test": clip.for_test })
+            json!({ "name": clip.name, "duration": clip.duration, "rate": clip.own_rate(), "test": clip.is_for_test() })
         })
         .collect();
     let header = json!({
@@ -70,7 +70,7 @@ pub(crate) fn pack(name: &str, rig: &dyn Rig, notes: &[String]) -> Vec<u8> {
 fn openness(rig: &dyn Rig) -> Vec<f32> {
     let mut open = vertex_openness(rig.mesh().positions(), rig.mesh().faces());
     let mut pose = RigPose::default();
-    let moments = rig.clips().iter().filter(|clip| !clip.for_test).take(POSES);
+    let moments = rig.clips().iter().filter(|clip| clip.is_for_training()).take(POSES);
     for clip in moments {
         let Ok(controls) = clip.at([f64::from(clip.duration) / 2.0], rig.specs()) else { continue };
         if controls.iter().all(|controls| rig.evaluate(controls, &mut pose).is_ok()) {

@@ -4,7 +4,9 @@
 use crate::error::Refusal;
 use crate::handles::HandlesTab;
 use crate::invert::{self, InvertTab};
+use crate::motion::{self, MotionTab};
 use crate::server::Server;
+use crate::weights::{self, WeightsTab};
 use serde_json::Value;
 
 /// What one client has open of a tab. Calls come from several threads, one command each.
@@ -35,6 +37,8 @@ pub(crate) struct TabKind {
 pub(crate) const TABS: &[TabKind] = &[
     TabKind { id: "pose", binary: None, make: || Box::<HandlesTab>::default() },
     TabKind { id: "invert", binary: Some(invert::FRAME), make: || Box::<InvertTab>::default() },
+    TabKind { id: "weights", binary: Some(weights::WEIGHTS), make: || Box::<WeightsTab>::default() },
+    TabKind { id: "motion", binary: Some(motion::FRAME), make: || Box::<MotionTab>::default() },
 ];
 
 /// A command as the type that a tab has for its own.

@@ -442,3 +442,102 @@ fn it_ends_soon_with_tabs_open_and_jobs_running() {
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     drop(socket);
 }
+
+/// Mira's jaw as one label, the turn of her head as another.
+fn small_motion() -> Vec<u8> {
+    use understudy_runtime::motion::{
+        BasisParts, Bridge, ClipFrames, Covariance, LatentPoint, ModelParts, Motion, SpaceParts,
+    };
+    let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("embedded").rig;
+    let specs = rig.specs();
+    let model = |label: &str, control: &str, size: f32| ModelParts {
+        label: label.into(),
+        basis: BasisParts {
+            rest: specs.defaults().0,
+            moving: vec![specs.find(control).expect("Mira has it") as u32],
+            scale: vec![1.0],
+            components: vec![1.0],
+        },
+        space: SpaceParts {
+            dimensions: 1,
+            points: (0..9).map(|frame| frame as f32 * 0.25 - 1.0).collect(),
+            centres: None,
+            covariance: Covariance { variance: 1.0, length_squared: 0.1, white: 0.01 },
+            unit: 1.0,
+            weights: (0..9).map(|frame| size * (4.0 - (frame as f32 - 4.0).abs())).collect(),
+            certainty: vec![0.3; 9],
+            edges: (0..8).map(|frame| [frame, frame + 1]).collect(),
+        },
+        clips: vec![ClipFrames { name: format!("{label}_1"), first: 0, frames: 9, strongest: 4 }],
+        pace: 0.25,
+        radius: 0.05,
+        likely: -1.0,
+        softness: 1.0,
+    };
+    let end = LatentPoint::new(&[-1.0]);
+    let bridge = Bridge { from: 0, to: 1, from_point: end, to_point: end, millimetres: 0.1 };
+    let models = vec![model("jaw", "jawOpen", 0.05), model("turn", "headYaw", 2.0)];
+    let motion = Motion::new("mira".into(), 24.0, specs.clone(), models, vec![bridge]).expect("sound");
+    motion.to_bytes().expect("bytes")
+}
+
+/// Asks for a frame of the Motion tab, so many steps further.
+async fn motion_frame(socket: &mut Socket, number: u32, steps: u32) -> Vec<u8> {
+    let words = [4, number, steps].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    socket.send(Message::binary(words)).await.expect("it is open");
+    let bytes = binary(socket).await;
+    assert_eq!((word(&bytes, 0), word(&bytes, 1)), (4, number));
+    let (corners, vertices) = (word(&bytes, 7) as usize, word(&bytes, 8) as usize);
+    assert_eq!(bytes.len(), 4 * (9 + 9 + 3 * corners + 3 * vertices));
+    bytes
+}
+
+#[test]
+fn motion_is_played_on_command_and_mistakes_are_told() {
+    let studio = Running::start();
+    std::fs::write(studio.project.path().join("project/small.motion"), small_motion()).expect("writable");
+    assert!(studio.get("api/project").1.contains("small.motion"));
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let refused = command(&mut socket, 1, json!({ "do": "motion_open", "file": "../secret.csv" })).await;
+        assert!(refused["error"].is_string(), "{refused}");
+        let refused = command(&mut socket, 2, json!({ "do": "motion_linger" })).await;
+        assert!(refused["error"].as_str().expect("an error").contains("no file of motion is open"));
+        let facts = command(&mut socket, 3, json!({ "do": "motion_open", "file": "small.motion" })).await;
+        let label = &facts["ok"]["labels"][1];
+        assert_eq!((&label["label"], &label["clips"][0]["frames"]), (&json!("turn"), &json!(9)), "{facts}");
+        assert_eq!(label["points"].as_array().expect("points").len(), 27);
+
+        let text = "transition turn; play turn_1\nmove turn_9";
+        let wrong = command(&mut socket, 4, json!({ "do": "motion_script", "text": text })).await;
+        assert_eq!(wrong["ok"]["line"], 2, "{wrong}");
+        let text = "transition turn; move turn_1 in 0.5s; idle 1s";
+        assert_eq!(
+            command(&mut socket, 5, json!({ "do": "motion_check", "text": text })).await["ok"],
+            json!({})
+        );
+        // What was only looked at is not played.
+        let still = motion_frame(&mut socket, 1, 1).await;
+        assert_eq!((word(&still, 2), word(&still, 6) & 1), (0, 0));
+        assert_eq!(
+            command(&mut socket, 6, json!({ "do": "motion_script", "text": text })).await["ok"],
+            json!({})
+        );
+        assert_eq!(word(&motion_frame(&mut socket, 2, 1).await, 6) & 1, 1, "she is busy");
+        let turned = motion_frame(&mut socket, 3, 40).await;
+        assert_eq!(word(&turned, 2), 1, "she is in the other label");
+        assert_ne!(still[still.len() - 12..], turned[turned.len() - 12..]);
+        let cloud = command(&mut socket, 7, json!({ "do": "motion_cloud", "label": "turn" })).await;
+        let (points, sure) = (&cloud["ok"]["points"], &cloud["ok"]["sure"]);
+        let count = sure.as_array().expect("numbers").len();
+        assert!(count > 3 && points.as_array().expect("numbers").len() == 3 * count, "{cloud}");
+        let act = json!({ "do": "motion_command", "command": { "command": "play", "clip": "jaw_9" } });
+        let refused = command(&mut socket, 8, act).await;
+        assert!(refused["error"].as_str().expect("an error").contains("jaw_9"), "{refused}");
+        // Her reactions are Mira's, and this motion has none of her labels.
+        let game =
+            json!({ "do": "motion_game", "game": { "forgetful": 0.5, "seed": 1, "she_begins": false } });
+        let refused = command(&mut socket, 9, game).await;
+        assert!(refused["error"].as_str().expect("an error").contains("no label 'happy'"), "{refused}");
+    });
+}

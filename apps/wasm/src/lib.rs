@@ -9,13 +9,14 @@
 mod following;
 mod live;
 mod loaded;
+mod motion;
 
 use loaded::{Buffer, By, Loaded};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 /// All twins that are loaded; a handle is a place in this list plus one.
 static TWINS: Mutex<Vec<Option<Loaded>>> = Mutex::new(Vec::new());
-/// Bytes on their way in: a twin's file.
+/// Bytes on their way in: a twin's file, a file of motion, a command.
 static INCOMING: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// What was said last: an error, or a description.
 static TEXT: Mutex<String> = Mutex::new(String::new());
@@ -86,13 +87,13 @@ pub extern "C" fn understudy_text_length() -> usize {
     lock(&TEXT).len()
 }
 
-/// Room for so many bytes, a twin's file; zero where there is no memory.
+/// Room for so many bytes, a file or a text; zero where there is no memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn understudy_incoming(bytes: usize) -> usize {
     answer(|| {
         let mut incoming = lock(&INCOMING);
         *incoming = Vec::new();
-        loaded::grow(&mut incoming, bytes, 0, "the twin's file")?;
+        loaded::grow(&mut incoming, bytes, 0, "the file")?;
         Ok(incoming.as_ptr() as usize)
     })
 }

@@ -1,7 +1,8 @@
 //! What each part of our recipes is worth: twins learned without it, or with the paper's choice, from the same poses and
 //! weighed on the same clip. The switches are settings of `learn`; no option of the product turns them.
 
-use crate::console::{Console, print, table};
+use crate::console::{Console, complain, print, table};
+use crate::kept;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::body::{Base, BodyLearning, InputFrame};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::face::FaceLearning;
-use understudy_jobs::twin::learn::{LearnConfig, learn};
+use understudy_jobs::twin::skin::SkinLearning;
 
 /// Which recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,6 +20,8 @@ enum Kind {
     Body,
     /// Mira, weighed on her roar.
     Face,
+    /// Mira, weighed on her roar.
+    Skin,
 }
 
 /// What to learn.
@@ -28,7 +31,7 @@ pub struct AblationArguments {
     /// Poses to learn from.
     #[arg(long, value_name = "N", default_value_t = 2000)]
     poses: u64,
-    /// Passes over the poses; of bodies.
+    /// Passes over the poses; of bodies and skins.
     #[arg(long, value_name = "N", default_value_t = 60)]
     epochs: usize,
     /// Steps of the coarse and of the refinement networks; of faces.
@@ -77,15 +80,31 @@ const FACE: [Change<FaceLearning>; 9] = [
     }),
 ];
 
+/// Of skin twins; the first is ours as it is.
+const SKIN: [Change<SkinLearning>; 10] = [
+    ("ours", |_| {}),
+    ("weights found with rigid bones", |c| {
+        c.settings.rounds = [c.settings.rounds[0] + c.settings.rounds[1], 0]
+    }),
+    ("regression alone", |c| c.settings.widths.clear()),
+    ("first layer not sparse", |c| c.settings.train.sparsity = 0.0),
+    ("motion of the whole left to the bones", |c| c.settings.frame = false),
+    ("four bones per vertex", |c| c.settings.influences = 4),
+    ("32 bones", |c| c.settings.bones = 32),
+    ("128 bones", |c| c.settings.bones = 128),
+    ("16 components", |c| c.settings.components = Some(16)),
+    ("hidden layers of 128 and 64", |c| c.settings.widths = vec![128, 64]),
+];
+
 /// Learns and weighs every variation, and prints the table.
 pub fn run(arguments: &AblationArguments) -> Result<()> {
     let (rig, clip, method) = match arguments.kind {
         Kind::Body => ("rook", "walk", Method::Sparse),
-        Kind::Face => ("mira", "roar", Method::Noise),
+        Kind::Face | Kind::Skin => ("mira", "roar", Method::Noise),
     };
     let at = |name: &str| arguments.folder.join(format!("{rig}-{}-{name}", arguments.poses));
     let (train, test) = (at("train"), at(clip));
-    let exclude = if arguments.kind == Kind::Face { vec![clip.to_owned()] } else { Vec::new() };
+    let exclude = if arguments.kind == Kind::Body { Vec::new() } else { vec![clip.to_owned()] };
     let recording = SampleConfig { rig: rig.into(), output: train.clone(), ..SampleConfig::default() };
     sample(
         &SampleConfig { poses: Some(arguments.poses), method: Some(method), exclude, ..recording.clone() },
@@ -95,14 +114,16 @@ pub fn run(arguments: &AblationArguments) -> Result<()> {
     let variations: Vec<(&str, Learning)> = match arguments.kind {
         Kind::Body => bodies(arguments.epochs).map(|(name, own)| (name, Learning::Body(own))).collect(),
         Kind::Face => faces(arguments.steps).map(|(name, own)| (name, Learning::Face(own))).collect(),
+        Kind::Skin => skins(arguments.epochs).map(|(name, own)| (name, Learning::Skin(own))).collect(),
     };
     let weigh = |(name, learning): (&str, Learning)| {
-        let twin = arguments.folder.join(format!("{rig}-{}.twin", name.replace(' ', "-")));
-        learn(&LearnConfig::new(&train, &twin, learning), &Console)?;
+        let kind = learning.name();
+        let twin = arguments.folder.join(format!("{rig}-{kind}-{}.twin", name.replace(' ', "-")));
+        kept::learned(&twin, &train, learning)?;
         let report = eval(&EvalConfig { twin, test: vec![test.clone()], ..EvalConfig::default() }, &Console)?;
         let figures = &report.methods["twin"];
         let jumps = report.findings.get("seams").and_then(|seams| seams["plain_ratio"].as_f64());
-        Ok(vec![
+        let row = vec![
             name.to_owned(),
             format!("{:.3}", figures.mean_mm),
             format!("{:.1}", figures.max_mm),
@@ -110,7 +131,9 @@ pub fn run(arguments: &AblationArguments) -> Result<()> {
             jumps.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
             format!("{:.2}", figures.bytes as f64 / 1e6),
             format!("{:.3}", figures.ms),
-        ])
+        ];
+        complain(&row.join("  "));
+        Ok(row)
     };
     let rows = variations.into_iter().map(weigh).collect::<Result<Vec<_>>>()?;
     print(&table(&["", "mean mm", "max mm", "normals °", "seams", "MB", "ms per pose"], &rows));
@@ -142,6 +165,16 @@ fn faces(steps: usize) -> impl Iterator<Item = (&'static str, FaceLearning)> {
     })
 }
 
+/// Every variation of a skin's recipe, with so many passes over the poses.
+fn skins(epochs: usize) -> impl Iterator<Item = (&'static str, SkinLearning)> {
+    SKIN.iter().map(move |(name, change)| {
+        let mut learning = SkinLearning::default();
+        learning.settings.train.epochs = epochs;
+        change(&mut learning);
+        (*name, learning)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +186,12 @@ mod tests {
             learning.settings.check().expect("its numbers make sense");
             assert_eq!(learning.settings.train.epochs, 3, "{name}");
             assert!(bodies[..index].iter().all(|(_, other)| other != learning), "{name}");
+        }
+        let skins: Vec<_> = skins(3).collect();
+        for (index, (name, learning)) in skins.iter().enumerate() {
+            learning.settings.check().expect("its numbers make sense");
+            assert_eq!(learning.settings.train.epochs, 3, "{name}");
+            assert!(skins[..index].iter().all(|(_, other)| other != learning), "{name}");
         }
         let faces: Vec<_> = faces(50).collect();
         for (index, (name, learning)) in faces.iter().enumerate() {

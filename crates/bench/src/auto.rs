@@ -2,16 +2,19 @@
 //! the data allows is then learned for as long from the same poses, and all are weighed on poses that none of them saw.
 
 use crate::console::{Console, complain, print, table};
+use crate::kept;
 use anyhow::{Context as _, Result};
 use clap::Args;
+use serde_json::json;
 use std::path::{Path, PathBuf};
+use understudy_core::Clip;
+use understudy_io::write_atomic;
 use understudy_jobs::JobError;
 use understudy_jobs::rigs;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
-use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::auto::{AutoConfig, Limits, learn_auto};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
-use understudy_jobs::twin::learn::{LearnConfig, learn};
+use understudy_jobs::twin::{Learning, open_twin};
 
 /// What to learn.
 #[derive(Debug, Args)]
@@ -65,32 +68,42 @@ fn one(rig: &str, arguments: &AutoArguments) -> Result<()> {
         minutes: arguments.minutes,
         ..AutoConfig::default()
     };
-    let report = learn_auto(&config, &Console)?;
-    let mut rows = vec![Row { name: format!("auto: {}", report.chosen), twin: chosen }];
+    let settings =
+        json!({"data": data, "minutes": arguments.minutes, "trial minutes": arguments.trial_minutes});
+    if !kept::is_kept(&chosen, &settings) {
+        let report = learn_auto(&config, &Console)?;
+        write_atomic(&chosen.with_extension("txt"), report.why.as_bytes())?;
+        kept::keep(&chosen, &settings, report.seconds / 60.0)?;
+    }
+    let why = std::fs::read_to_string(chosen.with_extension("txt"))?;
+    let kind = open_twin(&chosen)?.method();
+    let mut rows = vec![Row { name: format!("auto: {kind}"), twin: chosen.clone() }];
     for learning in Learning::all() {
         let name = learning.name();
+        if name == kind {
+            // The chosen one was learned with the very settings that it would be learned with now.
+            rows.push(Row { name: name.into(), twin: chosen.clone() });
+            continue;
+        }
         let twin = folder.join(format!("{name}.twin"));
-        if !twin.exists() {
-            let limited = learning.limited(arguments.minutes);
-            match learn(&LearnConfig::new(&data, &twin, limited), &Console) {
-                Ok(_) => {}
-                // The data does not suit every kind: that is no failure of this comparison.
-                Err(error @ (JobError::Unusable { .. } | JobError::Setting { .. })) => {
-                    complain(&format!("{name} is left out: {error}"));
-                    continue;
-                }
-                Err(other) => return Err(other.into()),
+        match kept::learned(&twin, &data, learning.limited(arguments.minutes)) {
+            Ok(()) => {}
+            // The data does not suit every kind: that is no failure of this comparison.
+            Err(error @ (JobError::Unusable { .. } | JobError::Setting { .. })) => {
+                complain(&format!("{name} is left out: {error}"));
+                continue;
             }
+            Err(other) => return Err(other.into()),
         }
         rows.push(Row { name: name.into(), twin });
     }
-    weigh(rig, &rows, &test, &report.why)
+    weigh(rig, &rows, &test, &why)
 }
 
 /// Training poses, and as many others of the same kind as tests need.
 fn record(rig: &str, poses: u64, folder: &Path) -> Result<[PathBuf; 2]> {
     let opened = rigs::open(rig, &Console)?.rig;
-    let clips = opened.clips().iter().any(|clip| !clip.for_test);
+    let clips = opened.clips().iter().any(Clip::is_for_training);
     let set = |name: &str, poses: u64, seed: u64| -> Result<PathBuf> {
         let output = folder.join(name);
         let method = Some(if clips { Method::Noise } else { Method::Sparse });

@@ -12,11 +12,11 @@ const REQUIREMENTS: &str = include_str!("python/requirements.txt");
 
 /// The interpreter of the environment in that folder, which is made where it is missing or has other versions.
 pub fn python(folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
-    python_with(folder, REQUIREMENTS, watch)
+    python_with(REQUIREMENTS, folder, watch)
 }
 
-/// [`python`] with other packages.
-fn python_with(folder: &Path, requirements: &str, watch: &dyn Watch) -> Result<PathBuf, JobError> {
+/// [`python`] with other packages: some peers need older ones than the rest.
+fn python_with(requirements: &str, folder: &Path, watch: &dyn Watch) -> Result<PathBuf, JobError> {
     let home = folder.join("venv");
     let python = home.join("bin/python");
     let ready = folder.join("venv.ready");
@@ -25,9 +25,9 @@ fn python_with(folder: &Path, requirements: &str, watch: &dyn Watch) -> Result<P
     }
     let wanted = requirements.split_whitespace().collect::<Vec<_>>().join(", ");
     watch.event(Event::Note { message: &format!("making a Python environment once: {wanted}") });
-    write_atomic(&folder.join("requirements.txt"), requirements.as_bytes())?;
-    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
     let list = folder.join("requirements.txt");
+    write_atomic(&list, requirements.as_bytes())?;
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(&list))?;
     write_atomic(&ready, requirements.as_bytes())?;
     Ok(python)
@@ -60,19 +60,19 @@ impl Script {
         argument: &Path,
         watch: &dyn Watch,
     ) -> Result<Self, JobError> {
-        Self::start_with(folder, REQUIREMENTS, name, text, argument, watch)
+        Self::start_with(REQUIREMENTS, folder, name, text, argument, watch)
     }
 
     /// [`Self::start`] in an environment with other packages.
     pub fn start_with(
-        folder: &Path,
         requirements: &str,
+        folder: &Path,
         name: &str,
         text: &str,
         argument: &Path,
         watch: &dyn Watch,
     ) -> Result<Self, JobError> {
-        let python = python_with(folder, requirements, watch)?;
+        let python = python_with(requirements, folder, watch)?;
         let path = folder.join(name);
         write_atomic(&path, text.as_bytes())?;
         let mut child = Command::new(python)

@@ -48,7 +48,7 @@ pub fn run(arguments: &LandmarkArguments) -> Result<()> {
     let task_path = arguments.task.canonicalize()?;
     std::fs::create_dir_all(&arguments.peers)?;
     let mut script =
-        Script::start_with(&arguments.peers, REQUIREMENTS, "landmarks.py", SCRIPT, &task_path, &Console)?;
+        Script::start_with(REQUIREMENTS, &arguments.peers, "landmarks.py", SCRIPT, &task_path, &Console)?;
     ensure!(script.line()? == "ready", "the peer does not start");
     let mut pictures: Vec<(String, String)> = vec![("astronaut (photograph)".into(), "astronaut".into())];
     for path in &arguments.pictures {

@@ -15,7 +15,9 @@ mod face;
 mod ik;
 mod inverse;
 mod inverse_text;
+mod kept;
 mod landmarks;
+mod motion;
 mod sampling;
 mod skin;
 mod times;
@@ -56,6 +58,8 @@ enum Command {
     Auto(auto::AutoArguments),
     /// Skin twins on unseen clips, beside linear regression, principal components and the rig.
     Skin(skin::SkinArguments),
+    /// Latent motion: learning beside GPy, priors, laws, transitions beside a motion graph, characters per core.
+    Motion(motion::MotionArguments),
     /// Points, scores and head poses of faces beside MediaPipe itself.
     Landmarks(landmarks::LandmarkArguments),
     /// Skinning weights: a card, an eyelid, libigl on the same tetrahedra, full sizes, dragging, transfer.
@@ -144,6 +148,7 @@ fn run(command: Command) -> Result<()> {
         Command::Ablations(arguments) => ablations::run(&arguments),
         Command::Auto(arguments) => auto::run(&arguments),
         Command::Skin(arguments) => skin::run(&arguments),
+        Command::Motion(arguments) => motion::run(&arguments),
         Command::Landmarks(arguments) => landmarks::run(&arguments),
         Command::Weights(arguments) => weights::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),

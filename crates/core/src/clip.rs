@@ -109,10 +109,12 @@ impl Curve {
             Interpolation::Smooth => {
                 let (ta, tb) = (self.tangent(next - 1) * span, self.tangent(next) * span);
                 let (t2, t3) = (t * t, t * t * t);
-                a.value * (2.0 * t3 - 3.0 * t2 + 1.0)
+                let value = a.value * (2.0 * t3 - 3.0 * t2 + 1.0)
                     + ta * (t3 - 2.0 * t2 + t)
                     + b.value * (3.0 * t2 - 2.0 * t3)
-                    + tb * (t3 - t2)
+                    + tb * (t3 - t2);
+                // Rounding alone could leave the span, and with it the control's range.
+                value.clamp(a.value.min(b.value), a.value.max(b.value))
             }
         }
     }
@@ -144,6 +146,19 @@ pub struct Motion {
     pub map: Arc<ControlMap>,
 }
 
+/// What a clip is for. Those that are not for training give poses only to who asks for them by name, so that what is
+/// judged by them, or learned from them alone, never leaks into a twin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// Poses of it are learned by default.
+    #[default]
+    Training,
+    /// Kept for tests: no setting is ever chosen by it.
+    Test,
+    /// One of many of a label that latent spaces of motion are learned from.
+    Motion,
+}
+
 /// A named piece of animation. Controls that neither a curve nor a motion moves rest at their default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clip {
@@ -158,8 +173,8 @@ pub struct Clip {
     /// Motion of the rig's bones and shapes, beneath the curves. A file's motion is played as it is, so
     /// that its values may leave the ranges, which are for random poses.
     pub motion: Option<Motion>,
-    /// Kept for tests: only who asks for it by name gets poses of it, so that no setting is ever chosen by it.
-    pub for_test: bool,
+    /// Whether its poses are taken by those who name no clip.
+    pub purpose: Purpose,
 }
 
 impl Clip {
@@ -171,12 +186,32 @@ impl Clip {
 
     /// A clip of curves.
     pub fn new(name: impl Into<String>, duration: f32, curves: Vec<Curve>) -> Self {
-        Self { name: name.into(), duration, rate: None, curves, motion: None, for_test: false }
+        Self { name: name.into(), duration, rate: None, curves, motion: None, purpose: Purpose::Training }
     }
 
     /// The same clip, kept for tests.
     pub fn for_test(self) -> Self {
-        Self { for_test: true, ..self }
+        Self { purpose: Purpose::Test, ..self }
+    }
+
+    /// The same clip, for latent spaces of motion alone.
+    pub fn for_motion(self) -> Self {
+        Self { purpose: Purpose::Motion, ..self }
+    }
+
+    /// Whether it is taken by those who name no clip.
+    pub fn is_for_training(&self) -> bool {
+        self.purpose == Purpose::Training
+    }
+
+    /// Whether it is one of many of a label, which nobody wants who wants all clips of a rig.
+    pub fn is_for_motion(&self) -> bool {
+        self.purpose == Purpose::Motion
+    }
+
+    /// Whether it is kept for tests.
+    pub fn is_for_test(&self) -> bool {
+        self.purpose == Purpose::Test
     }
 
     /// The rate that it was made at, or else [`Self::RATE`].

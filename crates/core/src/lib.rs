@@ -30,7 +30,7 @@ pub mod tensors;
 pub mod track;
 
 pub use blendshapes::{BlendshapeError, BlendshapeRig, Corrective, Shape, SparseDeltas};
-pub use clip::{Clip, ClipError, Curve, Interpolation, Key, Motion, SampledClip};
+pub use clip::{Clip, ClipError, Curve, Interpolation, Key, Motion, Purpose, SampledClip};
 pub use control_map::ControlMap;
 pub use controls::{Channel, ControlError, ControlKind, ControlSpec, ControlSpecs, Controls};
 pub use glam::{Affine3A, DMat3, DQuat, DVec3, EulerRot, Mat3, Mat3A, Quat, Vec2, Vec3, Vec3A};

@@ -137,6 +137,25 @@ impl Skeleton {
         Ok(skeleton)
     }
 
+    /// With more bones behind its own, roots that rest at these world transforms.
+    pub fn with_roots(&self, roots: &[(String, Affine3A)]) -> Result<Self, SkeletonError> {
+        let root = |(name, rest): &(String, Affine3A)| {
+            let (scale, rotation, translation) = rest.to_scale_rotation_translation();
+            let rest = JointTransform { rotation: rotation.normalize(), translation, scale };
+            Bone { name: name.clone(), parent: None, rest }
+        };
+        let bones = self.bones.iter().cloned().chain(roots.iter().map(root)).collect();
+        let inverse_bind = self.inverse_bind.iter().copied();
+        let inverse_bind = inverse_bind.chain(roots.iter().map(|(_, rest)| rest.inverse())).collect();
+        Self::new(bones)?.with_inverse_bind(inverse_bind)
+    }
+
+    /// The first bones alone; a bone among them whose parent is not is an error.
+    pub fn first(&self, count: usize) -> Result<Self, SkeletonError> {
+        let count = count.min(self.len());
+        Self::new(self.bones[..count].to_vec())?.with_inverse_bind(self.inverse_bind[..count].to_vec())
+    }
+
     /// Replaces the inverse bind matrices: a file may bind its skin in another pose than it rests in.
     pub fn with_inverse_bind(mut self, inverse_bind: Vec<Affine3A>) -> Result<Self, SkeletonError> {
         if inverse_bind.len() != self.bones.len() {

@@ -20,12 +20,14 @@
 
 mod chunk;
 mod header;
+mod merge;
 mod reader;
 mod rest;
 mod writer;
 
 pub use chunk::{Chunk, ChunkShape, parse_chunk};
 pub use header::{DatasetHeader, RigFile, parse_manifest};
+pub use merge::Shards;
 pub use reader::{DatasetReader, PoseRecord};
 pub use rest::{DatasetRest, parse_rest};
 pub use writer::DatasetWriter;

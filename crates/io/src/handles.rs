@@ -18,44 +18,47 @@
 //! faces = [[0, 1, 2]]
 //! ```
 
-use crate::{ParseError, ReadError, read_bytes};
-use serde::Deserialize;
+use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// All handles of a file, in its order by kind: points, bones, regions, cages.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandleFile {
     /// Centimetres per unit of the positions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cm_per_unit: Option<f64>,
     /// Points.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub point: Vec<PointEntry>,
     /// Bones.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bone: Vec<BoneEntry>,
     /// Regions.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<RegionEntry>,
     /// Cages.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cage: Vec<CageEntry>,
 }
 
 /// A point: a vertex or a position.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointEntry {
     /// Unique.
     pub name: String,
     /// A vertex of the mesh, from zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vertex: Option<u32>,
     /// Or a place.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<[f64; 3]>,
 }
 
 /// A segment.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoneEntry {
     /// Unique.
@@ -67,7 +70,7 @@ pub struct BoneEntry {
 }
 
 /// Vertices that follow wholly.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegionEntry {
     /// Unique.
@@ -77,7 +80,7 @@ pub struct RegionEntry {
 }
 
 /// A closed mesh around the model.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CageEntry {
     /// Unique.
@@ -134,6 +137,13 @@ pub fn parse(bytes: &[u8]) -> Result<HandleFile, ParseError> {
     Ok(file)
 }
 
+/// Writes a handle file; positions are centimetres, as they are after reading.
+pub fn write(path: &Path, file: &HandleFile) -> Result<(), WriteError> {
+    let text = toml::to_string(&HandleFile { cm_per_unit: None, ..file.clone() });
+    let text = text.map_err(|error| WriteError::new(path, error))?;
+    write_atomic(path, text.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +156,10 @@ mod tests {
         let file = parse(text.as_bytes()).expect("valid");
         assert_eq!(file.point[1].position, Some([100.0, 250.0, 300.0]));
         assert_eq!((file.bone[0].tail, file.cage[0].name.as_str()), ([0.0, 100.0, 0.0], "cage"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join("handles.toml");
+        write(&copy, &file).expect("written");
+        assert_eq!(read(&copy).expect("valid"), HandleFile { cm_per_unit: None, ..file });
         let problem = |text: &str| parse(text.as_bytes()).expect_err(text).to_string();
         assert!(problem("[[point]]\nname = 'a'\n").contains("point 'a': has to have either"));
         assert!(problem("[[point]]\nname = 'a'\nvertex = -1\n").contains("line 3"));

@@ -3,7 +3,7 @@
 //!
 //! Start at [`rigs::open`] for how a rig is found, at [`clips::resolve`] for how a clip is, and at [`Watch`] for how
 //! long work speaks. The commands:
-//! [`characters`], [`sample`], [`mod@import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`],
+//! [`characters`], [`sample`], [`merge`], [`mod@import`], [`render`], [`convert`], [`pose()`](pose::pose), [`info`], [`invert`],
 //! [`retarget`], [`motion`], [`mod@capture`],
 //! [`demo`].
 
@@ -22,6 +22,7 @@ pub mod import;
 pub mod info;
 mod inputs;
 pub mod invert;
+pub mod merge;
 pub mod motion;
 mod names;
 mod outputs;

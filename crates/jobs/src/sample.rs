@@ -5,6 +5,7 @@ use crate::blender::{self, BlenderOptions};
 use crate::failures::Failures;
 pub use crate::failures::{FailedPoses, Outcome};
 use crate::outputs::{CONTACT_SHEET, check_folder, is_of_dataset};
+use crate::twin::data::{GUIDE, among_bones};
 use crate::{Event, JobError, Watch, clips, contact_sheet, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,12 +13,38 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use understudy_core::Controls;
+use understudy_core::{Affine3A, Clip, Controls, Skeleton, SkinWeights};
 use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter, RigFile};
 use understudy_rigs::external::ExternalOptions;
 pub use understudy_rigs::sampling::Method;
 use understudy_rigs::sampling::{PoseSource, SamplingConfig};
-use understudy_rigs::{Incident, Rig, RigPose};
+use understudy_rigs::{Guide, Incident, Rig, RigPose};
+
+/// A part of a recording that one machine of several makes: every `of`-th chunk. Together they are the very bytes of one
+/// machine's run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// Which, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Shard {
+    fn check(self) -> Result<Self, JobError> {
+        if self.number == 0 || self.number > self.of {
+            let problem = format!("{}/{} is none: k/n with k from 1 to n is wanted", self.number, self.of);
+            return Err(JobError::setting("shard", problem));
+        }
+        Ok(self)
+    }
+
+    /// Whether it makes that chunk.
+    fn makes(self, chunk: usize) -> bool {
+        chunk % self.of == self.number - 1
+    }
+}
 
 /// What to record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +89,8 @@ pub struct SampleConfig {
     pub skip_failed: bool,
     /// How a Blender file is used.
     pub blender: BlenderOptions,
+    /// Record only the chunks of this shard, for [`merge`](crate::merge) to join; all of them where it is `None`.
+    pub shard: Option<Shard>,
 }
 
 impl Default for SampleConfig {
@@ -86,6 +115,7 @@ impl Default for SampleConfig {
             timeout: ExternalOptions::default().patience.as_secs_f64(),
             skip_failed: false,
             blender: BlenderOptions::default(),
+            shard: None,
         }
     }
 }
@@ -156,6 +186,8 @@ pub struct SampleReport {
     pub resumed_from: u64,
     /// Files of poses.
     pub chunks: usize,
+    /// Which part of the recording that is; the whole where it is `None`.
+    pub shard: Option<Shard>,
     /// Bytes of the whole folder.
     pub bytes: u64,
     /// Bytes of numbers per pose.
@@ -236,6 +268,7 @@ pub fn record(
             "is not used: a frame of a clip has no other in its place",
         ));
     }
+    let shard = config.shard.map(Shard::check).transpose()?;
     let (source, sampling) = pose_source(rig, config, watch)?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {
@@ -248,11 +281,8 @@ pub fn record(
         poses,
         chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
     };
-    let rest = DatasetRest {
-        mesh: rig.mesh().clone(),
-        skeleton: rig.skeleton().cloned(),
-        weights: rig.skin_weights().cloned(),
-    };
+    let rest =
+        DatasetRest { mesh: rig.mesh().clone(), skeleton: with_guides(rig)?, weights: weights_for(rig)? };
     // A rig that fails at once leaves no folder behind.
     let failures = Failures::new(&config.output, watch);
     let first = rig.evaluate_batch(&[source.pose(0)], &mut [RigPose::default()], &mut |incident| {
@@ -263,11 +293,14 @@ pub fn record(
     }
 
     let writer = DatasetWriter::resume(&config.output, &header, &rest)?;
-    let missing = writer.missing();
-    let left: usize = missing.iter().map(|chunk| header.chunk_poses(*chunk).len()).sum();
-    let resumed_from = (poses - left) as u64;
+    let mine = |chunk: &usize| shard.is_none_or(|shard| shard.makes(*chunk));
+    let missing: Vec<usize> = writer.missing().into_iter().filter(mine).collect();
+    let count = |chunk: &usize| header.chunk_poses(*chunk).len();
+    let total: usize = (0..header.chunk_count()).filter(mine).map(|chunk| count(&chunk)).sum();
+    let left: usize = missing.iter().map(count).sum();
+    let resumed_from = (total - left) as u64;
     let what = format!("sampling {}", config.rig);
-    watch.event(Event::Started { what: &what, total: poses as u64, unit: "poses" });
+    watch.event(Event::Started { what: &what, total: total as u64, unit: "poses" });
     if resumed_from > 0 {
         watch.event(Event::Step { done: resumed_from });
     }
@@ -289,7 +322,9 @@ pub fn record(
     let results = pool.broadcast(|_| run.work());
     failures.write()?;
     results.into_iter().collect::<Result<(), JobError>>()?;
-    writer.finish_timed(rig.pose_ms())?;
+    if shard.is_none() {
+        writer.finish_timed(rig.pose_ms())?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     watch.event(Event::Finished);
     let shape = [header.controls.len(), rest.bone_count() * 12, rest.mesh.vertex_count() * 3];
@@ -298,9 +333,10 @@ pub fn record(
         rig: config.rig.clone(),
         method: sampling.method,
         seed: sampling.seed,
-        poses: poses as u64,
+        poses: total as u64,
         resumed_from,
-        chunks: header.chunk_count(),
+        chunks: (0..header.chunk_count()).filter(mine).count(),
+        shard,
         bytes: folder_bytes(&config.output),
         bytes_per_pose: 4 * shape.iter().sum::<usize>() as u64,
         threads,
@@ -326,6 +362,26 @@ struct Run<'a> {
     next: AtomicUsize,
     failed: AtomicBool,
     done: Mutex<u64>,
+}
+
+/// The rig's skin weights, which its guides have no part in.
+fn weights_for(rig: &dyn Rig) -> Result<Option<SkinWeights>, JobError> {
+    let Some(weights) = rig.skin_weights() else { return Ok(None) };
+    let among = among_bones(weights, weights.bone_count() + rig.guides().len());
+    among.map(Some).map_err(|error| JobError::unusable(rig.name(), error))
+}
+
+/// The rig's bones and behind them its guides, which are recorded as bones of names of their own.
+fn with_guides(rig: &dyn Rig) -> Result<Option<Skeleton>, JobError> {
+    let Some(skeleton) = rig.skeleton() else { return Ok(None) };
+    let named = |guide: &Guide| (format!("{GUIDE}{}", guide.name), guide.rest);
+    let guides: Vec<(String, Affine3A)> = rig.guides().iter().map(named).collect();
+    match guides.is_empty() {
+        true => Ok(Some(skeleton.clone())),
+        false => {
+            skeleton.with_roots(&guides).map(Some).map_err(|error| JobError::unusable(rig.name(), error))
+        }
+    }
 }
 
 impl Run<'_> {
@@ -360,7 +416,8 @@ impl Run<'_> {
                     self.source.pose_into((place + index) as u64, controls);
                 }
                 self.evaluate(place, &mut controls, &mut poses[..count])?;
-                for (index, (controls, pose)) in controls.iter().zip(&poses).enumerate() {
+                for (index, (controls, pose)) in controls.iter().zip(&mut poses).enumerate() {
+                    pose.global.0.append(&mut pose.guides);
                     chunk.push(controls, &pose.global, &pose.vertices).map_err(|problem| {
                         JobError::Machine(format!("{}: pose {}: {problem}", self.header.rig, place + index))
                     })?;
@@ -442,7 +499,7 @@ fn settings(source: &PoseSource, rig: &dyn Rig) -> BTreeMap<String, String> {
         }
         out.insert("rate".into(), rates.join(", "));
         let kept: Vec<&str> =
-            names.into_iter().filter(|name| rig.find_clip(name).is_some_and(|clip| clip.for_test)).collect();
+            names.into_iter().filter(|name| rig.find_clip(name).is_some_and(Clip::is_for_test)).collect();
         if !kept.is_empty() {
             out.insert(KEPT_FOR_TESTS.into(), kept.join(", "));
         }

@@ -66,15 +66,31 @@ impl Stage<'_> {
     /// One picture per shot, all with the same camera and floor.
     pub(crate) fn pictures(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
         let all = shots.iter().flat_map(|shot| &shot.vertices);
-        self.framed(shots, view, &all.copied().collect::<Vec<_>>())
+        let (points, mut pictures) = (all.copied().collect::<Vec<_>>(), Vec::with_capacity(shots.len()));
+        self.framed(shots, view, &points, |picture| {
+            pictures.push(picture);
+            true
+        });
+        pictures
+    }
+
+    /// [`pictures`](Self::pictures) one after another, for films that no memory holds; stops where `each` says false.
+    pub(crate) fn film(&self, shots: &[Shot], view: &View, each: impl FnMut(Picture) -> bool) {
+        let all = shots.iter().flat_map(|shot| &shot.vertices);
+        self.framed(shots, view, &all.copied().collect::<Vec<_>>(), each);
     }
 
     /// One picture per shot, framed as the first one alone is: parts of a long clip then fit each other.
     pub(crate) fn portraits(&self, shots: &[Shot], view: &View) -> Vec<Picture> {
-        self.framed(shots, view, shots.first().map_or(&[][..], |shot| &shot.vertices))
+        let (points, mut pictures) = (shots.first().map_or(&[][..], |shot| &shot.vertices), Vec::new());
+        self.framed(shots, view, points, |picture| {
+            pictures.push(picture);
+            true
+        });
+        pictures
     }
 
-    fn framed(&self, shots: &[Shot], view: &View, points: &[Vec3]) -> Vec<Picture> {
+    fn framed(&self, shots: &[Shot], view: &View, points: &[Vec3], mut each: impl FnMut(Picture) -> bool) {
         let camera = Camera::framing_points(points, view.yaw_degrees, view.pitch_degrees, 1.0);
         let floor = bounds(points).map_or(0.0, |(low, _)| low.y);
         let settings = RenderSettings {
@@ -91,7 +107,11 @@ impl Stage<'_> {
             }
             render(&[actor], &camera, &settings)
         };
-        shots.iter().map(draw).collect()
+        for shot in shots {
+            if !each(draw(shot)) {
+                return;
+            }
+        }
     }
 
     /// Shots of one view in a grid, or with several views a row per shot and a column per view.

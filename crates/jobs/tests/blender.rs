@@ -84,7 +84,7 @@ fn recorded_answers_of_blender_become_a_rig_and_a_dataset() {
     assert!((high.y - 80.0).abs() < 0.1 && low.y > -0.1, "{low} {high}");
     assert!(mesh.faces().iter().all(|face| face.corner_count() <= 4));
     assert_eq!(mesh.segments().names, ["Arm", "Band"]);
-    assert!(rig.clips().iter().any(|clip| clip.name == "test" && clip.for_test));
+    assert!(rig.clips().iter().any(|clip| clip.name == "test" && clip.is_for_test()));
 
     // The root moves everything but the three loose vertices, whose places are 54 to 56.
     let root = rig.specs().find("root.translate_z").expect("a control");

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use understudy_core::{
     ControlSpec, ControlSpecs, Controls, Face, GlobalPose, Mesh, MeshParts, Random, Segments, Vec3,
 };
-use understudy_io::dataset::{Chunk, DatasetHeader, DatasetRest, DatasetWriter};
+use understudy_io::dataset::{Chunk, DatasetHeader, DatasetReader, DatasetRest, DatasetWriter};
 use understudy_jobs::info::{InfoConfig, info};
 use understudy_jobs::twin::diff::{DiffDetails, DiffLearning, DiffSettings};
-use understudy_jobs::twin::eval::{EvalConfig, eval};
+use understudy_jobs::twin::eval::{EvalConfig, EvalReport, eval};
 use understudy_jobs::twin::export::{ExportConfig, export};
 use understudy_jobs::twin::learn::{LearnConfig, LearnReport, learn};
-use understudy_jobs::twin::{LearnDetails, Learning};
+use understudy_jobs::twin::{LearnDetails, Learning, open_twin};
 use understudy_jobs::{Event, JobError, Silent, Watch};
+use understudy_runtime::Pose;
+use understudy_testkit::figures as plain;
 
 const SIDE: u32 = 11;
 
@@ -154,6 +156,8 @@ fn a_twin_is_learned_stopped_continued_weighed_and_exported() {
     let [own, other] = ["twin", "again"].map(|name| &figures.methods[name]);
     assert!(own.mean_mm == other.mean_mm && own.mean_mm < 0.5 && own.mean_mm > 0.0, "{figures:?}");
 
+    check_figures(&figures, folder);
+
     let onnx = Some(folder.join("one.onnx"));
     let exported = ExportConfig { twin: folder.join("one.twin"), onnx, ..ExportConfig::default() };
     let exported = export(&exported, &Silent).expect("the graph is written").onnx.expect("a graph");
@@ -162,6 +166,37 @@ fn a_twin_is_learned_stopped_continued_weighed_and_exported() {
     let facts = info(&InfoConfig { input, ..InfoConfig::default() }, &Silent).expect("can be read");
     let facts = facts.twin.expect("a twin");
     assert_eq!((facts.method, facts.networks[0].stage), ("diff", "differential"));
+}
+
+/// The figures of the table, worked out again from what the twin plays, by plain slow formulas.
+fn check_figures(report: &EvalReport, folder: &Path) {
+    let mut player = open_twin(&folder.join("one.twin")).expect("was learned").player(1);
+    let reader = DatasetReader::open(&folder.join("test")).expect("was recorded");
+    let mesh = reader.rest().mesh.clone();
+    let (mut truth, mut played) = (Vec::new(), Vec::new());
+    for record in reader.poses() {
+        let record = record.expect("good chunks");
+        let mut out = vec![Vec3::ZERO; mesh.vertex_count()];
+        player.pose(Pose::Controls(&record.controls.0), &mut out).expect("a valid pose");
+        truth.push(record.vertices);
+        played.push(out);
+    }
+    let own = &report.methods["twin"];
+    let [mean, p95, max] = plain::distances(&truth, &played).map(|cm| 10.0 * cm);
+    for (found, want) in [(own.mean_mm, mean), (own.p95_mm, p95), (own.max_mm, max)] {
+        assert!((found - want).abs() <= 1e-6 * want, "{found} {want}");
+    }
+    let angle = plain::normal_angle(mesh.faces(), &truth, &played);
+    // Angles of a hundredth of a degree, from normals in f32.
+    assert!((own.normal_deg - angle).abs() <= 1e-5 * (1.0 + angle), "{} {angle}", own.normal_deg);
+    // Of forty poses every second one is taken apart, into twenty bands by 48 polynomials.
+    let some = |all: &[Vec<Vec3>]| all.iter().step_by(2).cloned().collect::<Vec<_>>();
+    let bands = plain::spectrum(mesh.faces(), &some(&truth), &some(&played), 20, 48);
+    let bands: Vec<f64> = bands.into_iter().map(|power| 100.0 * power).collect();
+    let spectrum = &report.findings["spectrum"]["twin"];
+    let (all, high) = (bands.iter().sum::<f64>(), bands[10..].iter().sum::<f64>());
+    let found = spectrum["high_power"].as_f64().expect("a number");
+    assert!((found - high).abs() <= 1e-6 * all, "{found} {high} of {all}");
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn record(rig: &dyn Rig, count: u64) -> PosedBones {
         rest: skeleton.rest_global().to_vec(),
         bones,
         controls,
+        guides: 0,
     }
 }
 

@@ -1,24 +1,32 @@
 //! A skin twin from a dataset to a GLB and an ONNX of its bones: what leaves is what the twin plays.
 
 use std::path::Path;
+use std::sync::Mutex;
 use understudy_core::{Affine3A, Controls, GlobalPose, Vec3};
-use understudy_jobs::Silent;
 use understudy_jobs::sample::{SampleConfig, sample};
+use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::export::{ExportConfig, export};
 use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::twin::skin::SkinLearning;
 use understudy_jobs::twin::{Learning, open_twin};
+use understudy_jobs::{Event, Silent, Watch};
 use understudy_rigs::Rig;
 use understudy_runtime::{Pose, Twin};
 
-/// Rook with few bones and little training: what is exported matters here, not how good it is.
-fn learned(folder: &Path) -> Twin {
+/// Rook with few bones and little training: what is exported matters here, not how good it is. Of random poses, or of clips.
+fn learned(folder: &Path, clips: &[&str]) -> Twin {
     let data = folder.join("data");
-    let config =
-        SampleConfig { rig: "rook".into(), output: data.clone(), poses: Some(60), ..SampleConfig::default() };
+    let config = SampleConfig {
+        rig: "rook".into(),
+        output: data.clone(),
+        poses: Some(60),
+        clips: clips.iter().map(|clip| (*clip).to_owned()).collect(),
+        ..SampleConfig::default()
+    };
     sample(&config, &Silent).expect("rook is always there");
     let mut skin = SkinLearning::default();
     skin.settings.bones = 12;
+    skin.settings.components = Some(0);
     skin.settings.poses = 20;
     skin.settings.rounds = [2, 2];
     skin.settings.train.epochs = 5;
@@ -52,7 +60,7 @@ fn what_cannot_be_learned_is_one_line_that_names_the_data() {
 #[test]
 fn the_glb_and_the_bones_give_the_twins_vertices() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let twin = learned(folder.path());
+    let twin = learned(folder.path(), &[]);
     let (glb, onnx) = (folder.path().join("rook.glb"), folder.path().join("bones.onnx"));
     let mut config = ExportConfig {
         twin: folder.path().join("rook.twin"),
@@ -101,5 +109,36 @@ fn the_glb_and_the_bones_give_the_twins_vertices() {
         let played = asset.evaluate(walk, frame);
         let worst = played.iter().zip(&truth).map(|(a, b)| a.distance(*b) * 10.0).fold(0.0, f32::max);
         assert!(worst < 0.01, "frame {frame}: {worst} mm");
+    }
+}
+
+#[test]
+fn a_clip_that_is_kept_for_tests_weighs_no_twin_that_learned_from_it() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    learned(folder.path(), &["walk", "test"]);
+    let twin = folder.path().join("rook.twin");
+    let config = EvalConfig { twin: twin.clone(), clips: vec!["test".into()], ..EvalConfig::default() };
+    let error = eval(&config, &Silent).expect_err("it learned from that clip");
+    assert!(error.is_bad_input() && error.to_string().contains("kept for tests"), "{error}");
+    // Of others it is only said.
+    let heard = Heard::default();
+    let config =
+        EvalConfig { twin: twin.clone(), clips: vec!["walk".into(), "kick".into()], ..EvalConfig::default() };
+    let report = eval(&config, &heard).expect("it is weighed");
+    assert!(report.kept_for_tests.is_empty());
+    let warnings = heard.0.lock().expect("nobody panicked");
+    let of = |clip: &str| warnings.iter().filter(|warning| warning.contains(clip)).count();
+    assert_eq!((of("'walk'"), of("'kick'")), (1, 0), "{warnings:?}");
+}
+
+/// Remembers warnings.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Watch for Heard {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Warning { message } = event {
+            self.0.lock().expect("nobody panicked").push(message.to_owned());
+        }
     }
 }

@@ -1,23 +1,8 @@
-//! Bridges between latent spaces: pairs of points whose poses look alike through the rig. Every training point of one
-//! space is matched with the nearest pose of the other; pairs closer than a limit are kept.
+//! Finds bridges between latent spaces: pairs of points whose poses look alike through the rig. Every training point of
+//! one space is matched with the nearest pose of the other; pairs closer than a limit are kept.
 
-use crate::synthesis::MotionModel;
 use serde::{Deserialize, Serialize};
-
-/// A pair of points that show nearly the same pose.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bridge {
-    /// Index of a model.
-    pub from: usize,
-    /// Index of the other.
-    pub to: usize,
-    /// Point in the one.
-    pub from_point: Vec<f64>,
-    /// Point in the other.
-    pub to_point: Vec<f64>,
-    /// How far the mesh jumps, root mean square over the vertices that move, mm.
-    pub millimetres: f32,
-}
+use understudy_runtime::motion::{Bridge, Model, Workspace, route};
 
 /// Settings of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -25,110 +10,116 @@ pub struct Bridge {
 pub struct BridgeConfig {
     /// `ε`, mm.
     pub millimetres: f32,
-    /// Most bridges per pair of models.
+    /// Most bridges per direction of a pair of models.
     pub most: usize,
 }
 
 impl Default for BridgeConfig {
     fn default() -> Self {
-        Self { millimetres: 2.0, most: 30 }
+        Self { millimetres: 2.0, most: 25 }
     }
 }
 
 /// Training points that are tried; more are thinned out evenly.
 const TRIED: usize = 150;
-/// Frames between two bridges of a clip: neighbours are nearly the same.
+/// Frames between two bridges, where there are enough: neighbours are nearly the same.
 const APART: usize = 3;
+/// So many are wanted before neighbours are left out.
+const ENOUGH: usize = 10;
 
-/// Bridges between two models. `distance` says how far apart two poses are through the rig, mm. Where none is closer
-/// than the limit, the closest one alone is given: a blend hides it, and the caller can say how long it is.
+/// What was found in one direction.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Pairs nearer than the limit.
+    pub bridges: Vec<Bridge>,
+    /// The nearest pair of all, for labels that no bridge reaches.
+    pub nearest: Option<Bridge>,
+}
+
+/// Bridges from one model to another. `distance` says how far apart two poses are through the rig, mm.
 pub fn find<E>(
-    models: &[MotionModel],
+    models: &[Model],
     (from, to): (usize, usize),
     config: &BridgeConfig,
     mut distance: impl FnMut(&[f32], &[f32]) -> Result<f32, E>,
-) -> Result<Vec<Bridge>, E> {
+) -> Result<Found, E> {
     let (a, b) = (&models[from], &models[to]);
-    let step = a.space.len().div_ceil(TRIED).max(1);
-    let mut pairs: Vec<(f64, usize, Vec<f64>)> = Vec::new();
-    for frame in (0..a.space.len()).step_by(step) {
-        let pose = a.pose(a.space.point(frame));
-        let (point, miss) = b.space.project(&b.linear.encode(&pose));
+    let step = a.space().len().div_ceil(TRIED).max(1);
+    let mut work = Workspace::of(b.space());
+    let mut pairs = Vec::new();
+    for frame in (0..a.space().len()).step_by(step) {
+        let pose = a.pose(a.space().point(frame));
+        let (point, miss) = b.project(&pose, &mut work);
         pairs.push((miss, frame, point));
     }
     pairs.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
-    let mut kept: Vec<(Bridge, usize)> = Vec::new();
-    let mut closest: Option<Bridge> = None;
+    let mut found = Found::default();
+    let mut close: Vec<(usize, Bridge)> = Vec::new();
     for (_, frame, to_point) in pairs.into_iter().take(3 * config.most) {
-        let from_point = a.space.point(frame).to_vec();
-        let millimetres = distance(&a.pose(&from_point), &b.pose(&to_point))?;
+        let from_point = a.space().point(frame);
+        let millimetres = distance(&a.pose(from_point), &b.pose(to_point))?;
         let bridge = Bridge { from, to, from_point, to_point, millimetres };
-        let near = kept.iter().any(|(_, other)| other.abs_diff(frame) < APART);
-        if millimetres <= config.millimetres && !near && kept.len() < config.most {
-            kept.push((bridge, frame));
-        } else if closest.as_ref().is_none_or(|other| millimetres < other.millimetres) {
-            closest = Some(bridge);
+        if found.nearest.is_none_or(|other| millimetres < other.millimetres) {
+            found.nearest = Some(bridge);
+        }
+        if millimetres <= config.millimetres {
+            close.push((frame, bridge));
         }
     }
-    if kept.is_empty() {
-        return Ok(closest.into_iter().collect());
-    }
-    Ok(kept.into_iter().map(|(bridge, _)| bridge).collect())
-}
-
-/// The models to pass from one to another, both ends included, by the least sum of squared jumps: through a third model
-/// where that is smoother.
-pub fn route(bridges: &[Bridge], models: usize, from: usize, to: usize) -> Option<Vec<usize>> {
-    let mut cost = vec![f64::INFINITY; models];
-    let mut before = vec![usize::MAX; models];
-    let mut done = vec![false; models];
-    *cost.get_mut(from)? = 0.0;
-    loop {
-        let open = (0..models).filter(|model| !done[*model] && cost[*model].is_finite());
-        let Some(model) = open.min_by(|a, b| cost[*a].total_cmp(&cost[*b])) else { break };
-        done[model] = true;
-        for bridge in bridges {
-            let other = match model {
-                _ if bridge.from == model => bridge.to,
-                _ if bridge.to == model => bridge.from,
-                _ => continue,
-            };
-            // A model more on the way costs as much as a jump of half a millimetre.
-            let there = cost[model] + f64::from(bridge.millimetres).powi(2) + 0.25;
-            if other < models && there < cost[other] {
-                (cost[other], before[other]) = (there, model);
+    // First those that are apart from each other, then neighbours until there are enough.
+    let mut kept: Vec<usize> = Vec::new();
+    for neighbours in [false, true] {
+        for (frame, bridge) in &close {
+            let least = if neighbours { 1 } else { APART };
+            let most = if neighbours { ENOUGH.min(config.most) } else { config.most };
+            if kept.len() < most && kept.iter().all(|other| other.abs_diff(*frame) >= least) {
+                kept.push(*frame);
+                found.bridges.push(*bridge);
             }
         }
     }
-    let mut way = vec![to];
-    while *way.last()? != from {
-        let model = *before.get(*way.last()?)?;
-        if model == usize::MAX {
-            return None;
+    Ok(found)
+}
+
+/// All bridges of a motion: those within the limit, and for labels that none of them reaches the shortest that does.
+/// Gives the bridges, and those of them that are longer than the limit.
+pub fn join(models: usize, found: Vec<Found>) -> (Vec<Bridge>, Vec<Bridge>) {
+    let mut bridges: Vec<Bridge> = found.iter().flat_map(|found| found.bridges.iter().copied()).collect();
+    let mut spare: Vec<Bridge> = found.iter().filter_map(|found| found.nearest).collect();
+    spare.sort_by(|a, b| a.millimetres.total_cmp(&b.millimetres));
+    let mut long = Vec::new();
+    for bridge in spare {
+        if route(&bridges, models, bridge.from, bridge.to).is_none() {
+            bridges.push(bridge);
+            long.push(bridge);
         }
-        way.push(model);
     }
-    way.reverse();
-    Some(way)
+    (bridges, long)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_runtime::motion::LatentPoint;
 
     #[test]
-    fn a_third_model_is_passed_where_the_direct_jump_is_long() {
-        let bridge = |from, to, millimetres| Bridge {
-            from,
-            to,
-            from_point: vec![0.0],
-            to_point: vec![0.0],
-            millimetres,
+    fn labels_without_a_bridge_get_the_shortest_that_joins_them() {
+        let bridge = |from, to, millimetres| {
+            let point = LatentPoint::default();
+            Bridge { from, to, from_point: point, to_point: point, millimetres }
         };
-        let bridges = [bridge(0, 1, 9.0), bridge(0, 2, 1.0), bridge(1, 2, 1.0), bridge(4, 3, 1.0)];
-        assert_eq!(route(&bridges, 5, 0, 1), Some(vec![0, 2, 1]));
-        assert_eq!(route(&bridges, 5, 3, 4), Some(vec![3, 4]), "bridges lead both ways");
-        assert_eq!(route(&bridges, 5, 0, 4), None);
-        assert_eq!(route(&bridges, 5, 2, 2), Some(vec![2]));
+        let one = |near: bool, bridge: Bridge| Found {
+            bridges: if near { vec![bridge] } else { Vec::new() },
+            nearest: Some(bridge),
+        };
+        let found = vec![
+            one(true, bridge(0, 1, 1.0)),
+            one(false, bridge(0, 2, 5.0)),
+            one(false, bridge(1, 2, 4.0)),
+            one(false, bridge(2, 1, 4.5)),
+        ];
+        let (all, long) = join(3, found);
+        assert_eq!((all.len(), long.len()), (2, 1), "0 and 2 are joined over 1");
+        assert_eq!(long[0].millimetres, 4.0);
     }
 }

@@ -1,30 +1,33 @@
-//! Latent spaces of an artist's clips, and animation that walks them.
+//! Learns motion from an artist's clips: latent spaces, and bridges between them.
 //!
-//! Poses become few numbers twice: linearly ([`LinearPoses`], scaled by what each control does to the mesh), then by a
+//! Poses become few numbers twice: linearly ([`linear::fit`], scaled by what each control does to the mesh), then by a
 //! Gaussian process latent variable model ([`LatentSpace`]) whose points keep the order of time and the likeness of
-//! clips. A [`Particle`](particle::Particle) follows paths through such a space; [`Synthesis`] runs several spaces, one
-//! per label, by the commands of a [`script`], and steps from one to another over [`bridge`]s. This crate opens no files
-//! and knows no rig: whoever learns says what a control does to the mesh.
+//! clips. [`label`] makes of both what the run time plays, [`bridge`] joins labels; paths, particles, commands and files
+//! are `understudy_runtime::motion`, which this crate uses too. [`motion_graph`] is the baseline. This crate opens no
+//! files and knows no rig: whoever learns says what a control does to the mesh.
 
 pub mod bridge;
 pub mod conjugate;
+mod connectivity;
+mod dense;
+mod label;
 mod latent;
-mod linear;
+pub mod linear;
 mod matrix;
-pub mod particle;
-pub mod path;
+pub mod motion_graph;
 mod priors;
-pub mod script;
-mod synthesis;
+mod sparse;
 
-pub use latent::{Kernel, LatentConfig, LatentSpace, Learned};
-pub use linear::{LinearPoses, PROBES, influence, statistics};
+pub use conjugate::Stop;
+pub use label::label;
+pub use latent::{LatentConfig, LatentSpace, Learned};
+pub use linear::{PROBES, influence, statistics};
 pub use priors::PriorConfig;
-pub use synthesis::{ClipFrames, MotionFile, MotionModel, Synthesis, SynthesisConfig, SynthesisError};
+pub use understudy_runtime::motion::Covariance;
 
 use thiserror::Error;
 
-/// Why a latent space could not be learned or loaded.
+/// Why a latent space could not be learned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MotionError {
     /// Nothing in the clips moves.
@@ -47,7 +50,7 @@ pub enum MotionError {
     /// A matrix could not be factored.
     #[error("the numbers of the clips make no covariance that can be inverted")]
     Numbers,
-    /// A file's parts disagree.
-    #[error("the parts of a latent space do not fit together")]
-    Stored,
+    /// What was learned is nothing that can be played.
+    #[error("{0}")]
+    Unplayable(#[from] understudy_runtime::motion::MotionFileError),
 }

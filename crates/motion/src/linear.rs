@@ -1,10 +1,10 @@
-//! Poses as few numbers, linearly: controls scaled by what they do to the mesh, then principal components of what is
-//! left. Equations (5.1)–(5.3) of the paper; [`LinearPoses::encode`] and [`LinearPoses::decode`] go there and back.
+//! Fits a linear basis of poses: controls scaled by what they do to the mesh, then principal components of what is left.
+//! Equations (5.1)–(5.3) of the paper; the run time's `PoseBasis` goes there and back.
 
 use crate::MotionError;
-use crate::matrix::dot;
-use serde::{Deserialize, Serialize};
+use crate::matrix::{dot, transposed_product};
 use understudy_core::linear_algebra::SymmetricEigen;
+use understudy_runtime::motion::BasisParts;
 
 /// Where the mesh is asked about a control, in standard deviations of it.
 pub const PROBES: [f64; 4] = [-2.0, -1.0, 1.0, 2.0];
@@ -34,86 +34,48 @@ pub fn statistics(frames: &[Vec<f32>], ranges: &[f32]) -> (Vec<f64>, Vec<f64>) {
     (means, deviations)
 }
 
-/// Controls as principal components of what they do to the mesh.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LinearPoses {
-    /// `p̄`, `[C]`.
-    pub mean: Vec<f64>,
-    /// `w`, `[C]`, mesh per unit of the control; zero for a control that never moves.
-    pub scale: Vec<f64>,
-    /// `T`, `[d][C]`, orthonormal rows.
-    pub components: Vec<Vec<f64>>,
-    /// Share of the variance that they keep.
-    pub kept: f64,
-}
-
-impl LinearPoses {
-    /// The fewest components that keep a share of the variance.
-    pub fn fit(
-        frames: &[Vec<f32>],
-        mean: Vec<f64>,
-        scale: Vec<f64>,
-        variance: f64,
-    ) -> Result<Self, MotionError> {
-        let moving: Vec<usize> = (0..scale.len()).filter(|c| scale[*c] > 0.0).collect();
-        let n = moving.len();
-        if n == 0 {
-            return Err(MotionError::Still);
-        }
-        let mut covariance = vec![0.0; n * n];
-        for frame in frames {
-            let z: Vec<f64> = moving.iter().map(|&c| scale[c] * (f64::from(frame[c]) - mean[c])).collect();
-            for i in 0..n {
-                for j in 0..=i {
-                    covariance[i * n + j] += z[i] * z[j];
-                }
-            }
-        }
-        let eigen = SymmetricEigen::new(&covariance, n).map_err(|_| MotionError::Numbers)?;
-        let total: f64 = eigen.values.iter().map(|v| v.max(0.0)).sum();
-        if total <= 0.0 {
-            return Err(MotionError::Still);
-        }
-        let (mut kept, mut count) = (0.0, 0);
-        while count < n && kept < variance * total {
-            kept += eigen.values[count].max(0.0);
-            count += 1;
-        }
-        let spread = |k: usize| {
-            let mut row = vec![0.0; scale.len()];
-            moving.iter().zip(eigen.vector(k)).for_each(|(c, v)| row[*c] = *v);
-            row
-        };
-        let components = (0..count.max(1)).map(spread).collect();
-        Ok(Self { mean, scale, components, kept: kept / total })
+/// The fewest components that keep a share of the variance, and the share that they keep. `mean`, `scale`: `[C]`, the
+/// scale zero for a control that never moves.
+pub fn fit(
+    frames: &[Vec<f32>],
+    mean: &[f64],
+    scale: &[f64],
+    variance: f64,
+) -> Result<(BasisParts, f64), MotionError> {
+    let moving: Vec<usize> = (0..scale.len()).filter(|c| scale[*c] > 0.0).collect();
+    let n = moving.len();
+    if n == 0 {
+        return Err(MotionError::Still);
     }
-
-    /// `y = T W (p − p̄)`, `[d]`.
-    pub fn encode(&self, controls: &[f32]) -> Vec<f64> {
-        let z: Vec<f64> = controls
-            .iter()
-            .zip(self.mean.iter().zip(&self.scale))
-            .map(|(value, (mean, scale))| scale * (f64::from(*value) - mean))
-            .collect();
-        self.components.iter().map(|row| dot(row, &z)).collect()
+    let z: Vec<f64> = frames
+        .iter()
+        .flat_map(|frame| moving.iter().map(|&c| scale[c] * (f64::from(frame[c]) - mean[c])))
+        .collect();
+    let covariance = transposed_product(&z, &z, n, frames.len(), n);
+    let eigen = SymmetricEigen::new(&covariance, n).map_err(|_| MotionError::Numbers)?;
+    let total: f64 = eigen.values.iter().map(|v| v.max(0.0)).sum();
+    if total <= 0.0 {
+        return Err(MotionError::Still);
     }
-
-    /// `p = W⁻¹ Tᵀ y + p̄`, `[C]`.
-    pub fn decode(&self, y: &[f64]) -> Vec<f32> {
-        let value = |c: usize| {
-            if self.scale[c] <= 0.0 {
-                return self.mean[c] as f32;
-            }
-            let z: f64 = self.components.iter().zip(y).map(|(row, y)| row[c] * y).sum();
-            (self.mean[c] + z / self.scale[c]) as f32
-        };
-        (0..self.mean.len()).map(value).collect()
+    let (mut kept, mut count) = (0.0, 0);
+    while count < n && kept < variance * total {
+        kept += eigen.values[count].max(0.0);
+        count += 1;
     }
+    let components = (0..count.max(1)).flat_map(|k| eigen.vector(k).iter().map(|v| *v as f32)).collect();
+    let parts = BasisParts {
+        rest: mean.iter().map(|v| *v as f32).collect(),
+        moving: moving.iter().map(|c| *c as u32).collect(),
+        scale: moving.iter().map(|c| scale[*c] as f32).collect(),
+        components,
+    };
+    Ok((parts, kept / total))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_runtime::motion::PoseBasis;
 
     #[test]
     fn influence_is_the_slope_of_a_linear_mesh_and_its_mean_of_a_bent_one() {
@@ -134,13 +96,18 @@ mod tests {
         let (mean, deviation) = statistics(&frames, &[1.0, 1.0, 20.0, 1.0]);
         assert_eq!(deviation[1], 0.0);
         let scale = vec![2.0, 0.0, 0.1, 2.0];
-        let whole = LinearPoses::fit(&frames, mean.clone(), scale.clone(), 1.0).expect("it moves");
+        let basis = |variance| {
+            let (parts, kept) = fit(&frames, &mean, &scale, variance).expect("it moves");
+            let outputs = parts.components.len() / parts.moving.len();
+            (PoseBasis::new(parts, 4, outputs).expect("sound"), outputs, kept)
+        };
+        let (whole, all, _) = basis(1.0);
         for frame in &frames {
             let back = whole.decode(&whole.encode(frame));
             assert!(back.iter().zip(frame).all(|(a, b)| (a - b).abs() < 1e-4), "{back:?} {frame:?}");
         }
-        let cut = LinearPoses::fit(&frames, mean.clone(), scale, 0.9).expect("it moves");
-        assert!(cut.components.len() < whole.components.len() && cut.kept >= 0.9);
-        assert_eq!(LinearPoses::fit(&frames, mean, vec![0.0; 4], 0.9), Err(MotionError::Still));
+        let (_, fewer, kept) = basis(0.9);
+        assert!(fewer < all && kept >= 0.9);
+        assert_eq!(fit(&frames, &mean, &[0.0; 4], 0.9), Err(MotionError::Still));
     }
 }

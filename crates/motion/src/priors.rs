@@ -1,14 +1,11 @@
 //! What keeps a latent space in order beyond the data: frames that follow one another stay close (the dynamics prior,
-//! one Gaussian process in time per clip), and similar frames of different clips find each other (the connectivity
-//! prior, a diffusion over the graph of all latent points).
-//!
-//! Connectivity: `W_ij = (‖x_i − x_j‖² + ε)^(−p/2)` with zero diagonal, `D` its row sums, `H = D^-½ (W − D) D^-½`,
-//! `K = exp(β H)`, `ψ = w Σ_ij ln max(K_ij, 1e-16)`. Its gradient uses the divided differences of `exp(βλ)`.
+//! one Gaussian process in time per clip, here), and similar frames of different clips find each other (the connectivity
+//! prior, in `connectivity`).
 
 use crate::MotionError;
-use crate::matrix::{product, squared_distance, transposed_product};
+use crate::matrix::product;
 use serde::{Deserialize, Serialize};
-use understudy_core::linear_algebra::{Cholesky, SymmetricEigen};
+use understudy_core::linear_algebra::Cholesky;
 
 /// Constants of both priors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -20,12 +17,16 @@ pub struct PriorConfig {
     pub dynamics_frames: f64,
     /// Variance of the process that is not smooth, as a share of the one that is.
     pub dynamics_noise: f64,
-    /// Weight of the connectivity prior per data point, `w = weight / N`; 0, the default, leaves it out.
+    /// Weight of the connectivity prior per pair of points, `w = weight / N²`; 0 leaves it out.
     pub connectivity: f64,
-    /// Diffusion time per data point, `β = diffusion · N`.
+    /// Diffusion time per point, `β = diffusion · N`.
     pub diffusion: f64,
     /// `p`.
     pub power: f64,
+    /// `ε`: points nearer than this, in the unit of a latent space of variance one, count as so far apart.
+    pub guard: f64,
+    /// Most points of the graph; more frames are thinned evenly, since its cost grows with their cube.
+    pub nodes: usize,
 }
 
 impl Default for PriorConfig {
@@ -37,14 +38,11 @@ impl Default for PriorConfig {
             connectivity: 0.0,
             diffusion: 1.0,
             power: 4.0,
+            guard: 0.01,
+            nodes: 400,
         }
     }
 }
-
-/// Coinciding points are this far apart, in the unit of a latent space of variance one.
-const SOFTENING: f64 = 1e-4;
-/// Smaller diffusion counts as this.
-const LEAST: f64 = 1e-16;
 
 /// `−½ Σ_dims xᵀ K_t⁻¹ x` per clip, with what does not depend on `X` left out.
 pub(crate) struct Dynamics {
@@ -90,141 +88,24 @@ impl Dynamics {
     }
 }
 
-/// Adds the gradient of the connectivity prior to `[N][q]` and returns its value.
-pub(crate) fn add_connectivity(
-    x: &[f64],
-    q: usize,
-    config: &PriorConfig,
-    gradient: &mut [f64],
-) -> Result<f64, MotionError> {
-    let n = x.len() / q;
-    let point = |i: usize| &x[i * q..(i + 1) * q];
-    let half = 0.5 * config.power;
-    let mut weights = vec![0.0; n * n];
-    let mut degree = vec![0.0; n];
-    for i in 0..n {
-        for j in 0..i {
-            let w = (squared_distance(point(i), point(j)) + SOFTENING).powf(-half);
-            weights[i * n + j] = w;
-            weights[j * n + i] = w;
-            degree[i] += w;
-            degree[j] += w;
-        }
-    }
-    let root: Vec<f64> = degree.iter().map(|d| 1.0 / d.max(1e-300).sqrt()).collect();
-    let mut normal = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..n {
-            normal[i * n + j] = weights[i * n + j] * root[i] * root[j];
-        }
-    }
-    let mut laplacian = normal.clone();
-    (0..n).for_each(|i| laplacian[i * n + i] -= 1.0);
-    let eigen = SymmetricEigen::new(&laplacian, n).map_err(|_| MotionError::Numbers)?;
-    let beta = config.diffusion * n as f64;
-    let grown: Vec<f64> = eigen.values.iter().map(|v| (beta * v.min(0.0)).exp()).collect();
-    // Rows of `vectors` are eigenvectors: K = Vᵀ diag V.
-    let mut scaled = eigen.vectors.clone();
-    for (row, grown) in scaled.chunks_exact_mut(n).zip(&grown) {
-        row.iter_mut().for_each(|v| *v *= grown);
-    }
-    let kernel = transposed_product(&eigen.vectors, &scaled, n, n, n);
-    let weight = config.connectivity / n as f64;
-    let mut value = 0.0;
-    let slope: Vec<f64> = kernel
-        .iter()
-        .map(|k| {
-            value += weight * k.max(LEAST).ln();
-            if *k > LEAST { weight / k } else { 0.0 }
-        })
-        .collect();
-    // ∂ψ/∂H = Vᵀ [(V P Vᵀ) ∘ Φ] V with the divided differences Φ of exp(βλ).
-    let left = product(&eigen.vectors, &slope, n, n, n);
-    let mut middle = crate::matrix::product_transposed(&left, &eigen.vectors, n, n, n);
-    for i in 0..n {
-        for j in 0..n {
-            let (a, b) = (eigen.values[i], eigen.values[j]);
-            let gap = a - b;
-            middle[i * n + j] *= if (beta * gap).abs() < 1e-6 {
-                beta * (0.5 * beta * (a + b).min(0.0)).exp()
-            } else {
-                (grown[i] - grown[j]) / gap
-            };
-        }
-    }
-    let half_way = transposed_product(&eigen.vectors, &middle, n, n, n);
-    let by_laplacian = product(&half_way, &eigen.vectors, n, n, n);
-    let by_degree: Vec<f64> = (0..n)
-        .map(|k| {
-            let row = k * n..(k + 1) * n;
-            let sum: f64 = by_laplacian[row.clone()].iter().zip(&normal[row]).map(|(q, h)| q * h).sum();
-            -sum / degree[k].max(1e-300)
-        })
-        .collect();
-    for i in 0..n {
-        for j in 0..n {
-            if i == j {
-                continue;
-            }
-            let pair = (by_laplacian[i * n + j] + by_laplacian[j * n + i]) * root[i] * root[j]
-                + by_degree[i]
-                + by_degree[j];
-            let squared = squared_distance(point(i), point(j)) + SOFTENING;
-            let bend = -config.power * weights[i * n + j] / squared * pair;
-            for k in 0..q {
-                gradient[i * q + k] += bend * (x[i * q + k] - x[j * q + k]);
-            }
-        }
-    }
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use understudy_core::Random;
     use understudy_testkit::gradient::directional_miss;
 
-    fn points(n: usize, q: usize) -> Vec<f64> {
-        let mut random = Random::new(5);
-        (0..n * q).map(|_| random.normal()).collect()
-    }
-
     #[test]
-    fn both_gradients_are_the_derivatives() {
-        let (n, q) = (14, 3);
-        let x = points(n, q);
-        let config = PriorConfig { connectivity: 1.0, diffusion: 0.4, ..PriorConfig::default() };
-        let mut gradient = vec![0.0; n * q];
-        add_connectivity(&x, q, &config, &mut gradient).expect("finite");
-        let value = |x: &[f64]| add_connectivity(x, q, &config, &mut vec![0.0; n * q]).expect("finite");
-        let miss = directional_miss(value, &x, &gradient, 1e-5, 12, 3);
-        assert!(miss < 1e-5, "connectivity: {miss}");
-
-        let dynamics = Dynamics::new(&[9, 5], &config).expect("positive definite");
-        let mut gradient = vec![0.0; n * q];
-        dynamics.add(&x, q, &mut gradient);
-        let value = |x: &[f64]| dynamics.add(x, q, &mut vec![0.0; n * q]);
-        let miss = directional_miss(value, &x, &gradient, 1e-4, 12, 3);
-        assert!(miss < 1e-6, "dynamics: {miss}");
-    }
-
-    #[test]
-    fn smooth_clips_and_connected_points_are_likelier() {
+    fn the_gradient_is_the_derivative_and_smooth_clips_are_likelier() {
         let (n, q) = (20, 2);
         let smooth: Vec<f64> = (0..n * q).map(|i| ((i / q) as f64 * 0.15 + (i % q) as f64).sin()).collect();
         let mut random = Random::new(2);
         let rough: Vec<f64> = smooth.iter().map(|x| x + 0.3 * random.normal()).collect();
-        let config = PriorConfig { connectivity: 1.0, ..PriorConfig::default() };
-        let dynamics = Dynamics::new(&[n], &config).expect("positive definite");
+        let dynamics = Dynamics::new(&[12, 8], &PriorConfig::default()).expect("positive definite");
         let value = |x: &[f64]| dynamics.add(x, q, &mut vec![0.0; n * q]);
         assert!(value(&smooth) > value(&rough) + 10.0);
-        // Two heaps of points, far apart and nearer; coinciding points do no harm.
-        let heaps = |gap: f64| -> Vec<f64> {
-            (0..n * q).map(|i| 0.1 * ((i * i) as f64).sin() + if i < n { 0.0 } else { gap }).collect()
-        };
-        let connected = |x: &[f64]| add_connectivity(x, q, &config, &mut vec![0.0; n * q]).expect("finite");
-        assert!(connected(&heaps(1.0)) > connected(&heaps(3.0)) + 1.0);
-        assert!(connected(&vec![0.5; n * q]).is_finite());
+        let mut gradient = vec![0.0; n * q];
+        dynamics.add(&rough, q, &mut gradient);
+        let miss = directional_miss(value, &rough, &gradient, 1e-4, 12, 3);
+        assert!(miss < 1e-6, "{miss}");
     }
 }

@@ -3,6 +3,7 @@
 //! [`plot`] for diagrams and [`Page`] to join everything. Nothing here opens a file or needs a GPU.
 
 pub mod font;
+pub mod gif;
 pub mod heat;
 pub mod html;
 pub mod picture;
@@ -10,6 +11,7 @@ pub mod plot;
 pub mod raster;
 pub mod sheet;
 
+pub use gif::Gif;
 pub use heat::{HeatScale, Ramp};
 pub use html::{Page, Section, Table};
 pub use picture::Picture;

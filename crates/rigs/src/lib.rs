@@ -14,5 +14,5 @@ mod rig;
 pub mod sampling;
 mod stack;
 
-pub use rig::{Incident, Rig, RigError, RigPose};
+pub use rig::{Guide, Incident, Rig, RigError, RigPose};
 pub use stack::{Deformer, Frame, Scratch, StackParts, StackRig};

@@ -3,8 +3,9 @@
 use crate::stack::Scratch;
 use thiserror::Error;
 use understudy_core::{
-    BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls, GlobalPose,
-    JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3,
+    Affine3A, BlendshapeError, BlendshapeRig, Clip, ClipError, ControlError, ControlSpecs, Controls,
+    GlobalPose, JointMechanism, MechanismError, Mesh, MeshError, Skeleton, SkeletonError, SkinError,
+    SkinWeights, Vec3,
 };
 
 /// Why a rig could not be built or posed.
@@ -82,7 +83,19 @@ pub struct RigPose {
     pub vertices: Vec<Vec3>,
     /// World transforms of the bones, `[J]`; empty without a skeleton.
     pub global: GlobalPose,
+    /// World transforms of [`Rig::guides`], `[G]`.
+    pub guides: Vec<Affine3A>,
     pub(crate) scratch: Scratch,
+}
+
+/// A bone that moves no vertex, but in whose frame others move simply: what an animator takes hold of, the goal of a limb.
+/// Recorded so that how controls move bones can be learned; no twin asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guide {
+    /// Its name.
+    pub name: String,
+    /// Its world transform at rest.
+    pub rest: Affine3A,
 }
 
 /// Something that went wrong with a few poses of a batch and was tried again.
@@ -111,6 +124,11 @@ pub trait Rig: Send + Sync {
     /// The bones, where it has them.
     fn skeleton(&self) -> Option<&Skeleton> {
         None
+    }
+
+    /// Bones that move no vertex but explain the others, where it shows some.
+    fn guides(&self) -> &[Guide] {
+        &[]
     }
 
     /// How its controls move its bones, where it shows that.
@@ -188,5 +206,77 @@ pub trait Rig: Send + Sync {
     /// The clip of that name.
     fn find_clip(&self, name: &str) -> Option<&Clip> {
         self.clips().iter().find(|clip| clip.name == name)
+    }
+}
+
+/// A rig that several hold is one: each call goes to it.
+impl<R: Rig + ?Sized> Rig for std::sync::Arc<R> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn specs(&self) -> &ControlSpecs {
+        (**self).specs()
+    }
+
+    fn mesh(&self) -> &Mesh {
+        (**self).mesh()
+    }
+
+    fn skeleton(&self) -> Option<&Skeleton> {
+        (**self).skeleton()
+    }
+
+    fn mechanism(&self) -> Option<&JointMechanism> {
+        (**self).mechanism()
+    }
+
+    fn skin_weights(&self) -> Option<&SkinWeights> {
+        (**self).skin_weights()
+    }
+
+    fn blendshapes(&self) -> Option<&BlendshapeRig> {
+        (**self).blendshapes()
+    }
+
+    fn clips(&self) -> &[Clip] {
+        (**self).clips()
+    }
+
+    fn colours(&self) -> Option<&[Vec3]> {
+        (**self).colours()
+    }
+
+    fn evaluate(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate(controls, out)
+    }
+
+    fn evaluate_from(&self, rest: &[Vec3], controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate_from(rest, controls, out)
+    }
+
+    fn evaluate_bones(&self, controls: &Controls, out: &mut RigPose) -> Result<(), RigError> {
+        (**self).evaluate_bones(controls, out)
+    }
+
+    fn workers(&self) -> Option<usize> {
+        (**self).workers()
+    }
+
+    fn pose_ms(&self) -> Option<f64> {
+        (**self).pose_ms()
+    }
+
+    fn batch(&self) -> usize {
+        (**self).batch()
+    }
+
+    fn evaluate_batch(
+        &self,
+        controls: &[Controls],
+        out: &mut [RigPose],
+        hear: &mut dyn FnMut(Incident),
+    ) -> Result<(), (usize, RigError)> {
+        (**self).evaluate_batch(controls, out, hear)
     }
 }

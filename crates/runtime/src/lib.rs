@@ -21,7 +21,8 @@
 //!
 //! A [`Twin`] is shared (cloning it copies nothing), a [`Player`] is one for each thread or character: it owns its twin
 //! and its working memory. Clips, crowds and gradients are in `examples/`. [`body`], [`diff`], [`face`] and [`skin`] hold the kinds, each
-//! behind a cargo feature of its name; making and exporting twins goes through their parts.
+//! behind a cargo feature of its name; making and exporting twins goes through their parts. [`motion`] moves controls by
+//! themselves: latent spaces of an artist's clips, walked on command.
 
 // What training and benchmarks alone use is dead code to an engine, and is not in its program.
 #![cfg_attr(not(feature = "internals"), allow(dead_code))]
@@ -40,6 +41,8 @@ pub mod ik;
 mod large_pages;
 pub mod live;
 pub mod mechanism;
+#[cfg(feature = "motion")]
+pub mod motion;
 mod player;
 mod twin;
 #[cfg(feature = "internals")]

@@ -112,6 +112,19 @@ fn a_learned_mechanism_is_saved_and_played_without_the_rig() {
     assert!(out.iter().all(|v| v.is_finite()));
 }
 
+/// The last bones are guides: they are evaluated, and nobody sees them.
+#[test]
+fn guides_are_kept_to_the_mechanism_itself() {
+    let MechanismKind::Learned(all) = learned_mechanism(&[]).kind().clone() else { panic!("it is learned") };
+    let whole = learned_mechanism(&[]);
+    let specs = whole.specs().clone();
+    let mut random = Random::new(3);
+    let values: Vec<f32> = (0..specs.len()).map(|_| random.uniform(-1.0, 1.0)).collect();
+    let fewer = Mechanism::learned_with_guides(specs, all.parts(), 2).expect("three bones and two guides");
+    assert_eq!(fewer.bone_count(), 3);
+    assert_eq!(fewer.evaluate(&values), whole.evaluate(&values)[..3]);
+}
+
 /// Through the networks of a differential twin, its skin, forward kinematics and what moves each bone.
 #[test]
 fn gradients_by_all_controls_meet_the_checker() {
@@ -177,6 +190,14 @@ fn learned_parts_that_do_not_fit_are_refused() {
     refused(&|parts| parts[1].rest.matrix3 = Mat3A::ZERO);
     refused(&|parts| parts[3].moves.turns = true);
     refused(&|parts| parts[0].mean.clear());
+    // Goals: a bone that needs itself, one that is not there, numbers of a goal without one.
+    refused(&|parts| parts[2].aim.as_mut().expect("a goal").target = 2);
+    refused(&|parts| parts[2].aim.as_mut().expect("a goal").target = 3);
+    refused(&|parts| parts[2].aim.as_mut().expect("a goal").target = 9);
+    refused(&|parts| parts[2].aim.as_mut().expect("a goal").axis *= 2.0);
+    refused(&|parts| parts[2].aim = None);
+    // More guides than bones.
+    assert!(Mechanism::learned_with_guides(specs.clone(), good.parts(), 6).is_err());
 }
 
 #[test]

@@ -7,8 +7,10 @@ mod counting;
 mod twins;
 
 use counting::allocations;
+use std::sync::Arc;
 use twins::{BONES, CONTROLS};
 use understudy_core::Quat;
+use understudy_runtime::motion::{Command, Crowd, Motion, PlayConfig};
 use understudy_runtime::{Affine3A, Pose, Twin, Vec3, VertexBuffer};
 
 /// One test, as all tests of a program share its allocator.
@@ -47,6 +49,22 @@ fn playing_allocates_nothing() {
     for (what, twin) in [("a face", twins::face()), ("a skin", twins::skin())] {
         posed_by_controls(what, &twin);
     }
+    motion();
+}
+
+/// Idling around several poses plans ways as it goes: no frame of it allocates either.
+fn motion() {
+    let file = include_bytes!("golden/sway.motion");
+    let motion = Arc::new(Motion::parse(file).expect("a sound file"));
+    let mut crowd = Crowd::new(motion.clone(), 6, PlayConfig::default()).expect("it has labels");
+    let clips: Vec<&str> = motion.models().iter().map(|model| model.clips()[0].name.as_str()).collect();
+    for character in 0..crowd.len() {
+        let around = clips[character % clips.len()];
+        let json = format!(r#"{{"command":"idle","around":["{around}","{around}@0.2s"],"dwell":0.3}}"#);
+        crowd.command(character, Command::from_json(&json).expect("a command")).expect("it can");
+    }
+    (0..100).for_each(|_| crowd.step());
+    allocates_nothing("a crowd in motion", 500, || crowd.step());
 }
 
 fn posed_by_controls(what: &str, twin: &Twin) {

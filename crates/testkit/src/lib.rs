@@ -1,7 +1,8 @@
-//! For tests and benchmarks only: named tolerances, the gradient checker, slow references (enveloping error, a plain
-//! glTF evaluator), blendshape rigs of any size ([`synthetic`]), and where shared data lies.
+//! For tests and benchmarks only: named tolerances, the gradient checker, slow references (the figures of tables, a
+//! plain glTF evaluator), blendshape rigs of any size ([`synthetic`]), and where shared data lies.
 
 pub mod enveloping;
+pub mod figures;
 pub mod gltf_reference;
 pub mod gradient;
 pub mod synthetic;

@@ -8,9 +8,11 @@ import { Server } from "./lib/server";
 import { poseTab } from "./pose";
 import { learnTab } from "./learn";
 import { invertTab } from "./invert";
+import { weightsTab } from "./weights";
+import { motionTab } from "./motion";
 import { captureTab } from "./capture";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, captureTab];
+const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab, captureTab];
 
 const server = new Server();
 const context = new Context(server);

@@ -9,9 +9,11 @@ import { launch, newPage, posed, scratch, settled, startStudio, understudy, wait
 import { difference, look } from "./pixels.mjs";
 import * as capture from "./tabs/capture.mjs";
 import * as hand from "./tabs/hand.mjs";
+import * as motion from "./tabs/motion.mjs";
+import * as weights from "./tabs/weights.mjs";
 
 /** What tabs check for themselves, once a twin has been learned. */
-const TAB_CHECKS = [hand, capture];
+const TAB_CHECKS = [hand, weights, motion, capture];
 
 const program = process.argv[2];
 const { folder, remove } = await scratch();
@@ -323,7 +325,7 @@ await step("nothing serious is found by axe, nothing overlaps: light and dark, t
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, width, height] of [["desk", 1280, 720], ["tablet", 820, 1180], ["zoom", 640, 360]]) {
       await page.setViewportSize({ width, height });
-      for (const tab of ["Pose", "Learn", "Invert", "Capture"]) {
+      for (const tab of ["Pose", "Learn", "Invert", "Weights", "Motion", "Capture"]) {
         await page.getByRole("tab", { name: new RegExp(tab) }).click();
         await page.waitForTimeout(350);
         await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-${name}-${theme}.png`) });

@@ -1,4 +1,4 @@
-// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|animation]`. A still picture, and an
+// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|motion|animation]`. Still pictures, and an
 // animation of the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -123,6 +123,7 @@ if (wanted("still")) {
   await understudy(program, ["learn", "skin", data, "-o", twin]);
   await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
 }
+if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(folder, "studio/mira.motion")]);
 const studio = await startStudio(program, folder);
 const browser = await launch();
 try {
@@ -144,6 +145,7 @@ try {
     await page.getByRole("button", { name: "Error", exact: true }).first().click();
     await dragged(page);
   }
+  if (wanted("motion")) await actInGame(page);
   if (wanted("animation")) await animate(page);
 } finally {
   await browser.close();
@@ -171,6 +173,27 @@ async function dragged(page) {
   await page.locator("#panel-pose select[aria-label=Clip]").selectOption("smile");
   await page.waitForTimeout(800);
   await page.keyboard.press("Space");
+}
+
+/** The Motion tab in the middle of a game, while she does something about a move. */
+async function actInGame(page) {
+  await page.getByRole("tab", { name: "Motion" }).click();
+  const panel = page.locator("#panel-motion");
+  const said = panel.locator(".said");
+  await page.waitForFunction(() => Number(document.querySelector("#panel-motion .stage").dataset.drawn ?? 0) > 5, null, { timeout: 60_000 });
+  await panel.getByLabel("Speed").selectOption("2");
+  await panel.getByRole("button", { name: "New game" }).click();
+  for (const square of [5, 1]) {
+    const cell = panel.getByRole("button", { name: `Square ${square}, free` });
+    const other = panel.locator(".board .cell:enabled").first();
+    await other.waitFor({ timeout: 120_000 });
+    await ((await cell.count()) > 0 && (await cell.isEnabled()) ? cell : other).click();
+    await page.waitForTimeout(300);
+  }
+  await page.waitForFunction(() => ["objects", "intimidates"].includes(document.querySelector("#panel-motion .said").dataset.mood), null, { timeout: 60_000 }).catch(() => {});
+  await page.waitForTimeout(1100);
+  console.log(`${out}/studio-motion.png: ${await said.textContent()}`);
+  await page.screenshot({ path: join(out, "studio-motion.png") });
 }
 
 /** The stage alone, while she smiles. */

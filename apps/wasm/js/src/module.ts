@@ -27,6 +27,15 @@ interface Exports {
   understudy_gradient(handle: number, by: number): number;
   understudy_hold(handle: number): number;
   understudy_drag(handle: number, steps: number): number;
+  understudy_motion_load(seed: number): number;
+  understudy_motion_again(handle: number, seed: number): number;
+  understudy_motion_free(handle: number): number;
+  understudy_motion_describe(handle: number): number;
+  understudy_motion_command(handle: number): number;
+  understudy_motion_script(handle: number): number;
+  understudy_motion_step(handle: number, frames: number): number;
+  understudy_motion_controls(handle: number): number;
+  understudy_motion_situation(handle: number): number;
   understudy_live(handle: number): number;
   understudy_live_rest(handle: number): number;
   understudy_live_follow(handle: number, seen: number, microseconds: number): number;
@@ -113,6 +122,12 @@ export class TwinModule {
     }
     if (answer === 0) throw new TwinError(this.text());
     return answer;
+  }
+
+  /** Writes bytes where the module looks for a file or a text. */
+  send(bytes: Uint8Array): void {
+    const address = this.call((exports) => exports.understudy_incoming(bytes.length));
+    new Uint8Array(this.memory.buffer, address, bytes.length).set(bytes);
   }
 
   /** The text that the module left. */

@@ -216,8 +216,7 @@ export class Twin {
     const file = ArrayBuffer.isView(bytes)
       ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       : new Uint8Array(bytes);
-    const address = module.call((exports) => exports.understudy_incoming(file.length));
-    new Uint8Array(module.memory.buffer, address, file.length).set(file);
+    module.send(file);
     return new Twin(module, module.call((exports) => exports.understudy_load()));
   }
 

@@ -2,24 +2,24 @@
 //! and twins stay in the folder, so that a run that was interrupted goes on, and a second run only weighs. Races against
 //! other programs are in `race.rs`; start at [`run`].
 
+mod face;
 pub mod race;
 mod rook;
+mod study;
 mod tables;
 
-use crate::RaceArguments;
 use crate::console::{Console, print, table};
+use crate::{RaceArguments, kept};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use understudy_io::write_atomic;
+use tables::Budget;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::body::BodyLearning;
-use understudy_jobs::twin::diff::DiffLearning;
+use understudy_jobs::twin::diff::{Coordinates, DiffLearning};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, eval};
 use understudy_jobs::twin::face::FaceLearning;
-use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::twin::open_twin;
 
 /// A part of the benchmark.
@@ -75,9 +75,27 @@ pub struct DiffArguments {
     /// Steps of the differential network in the parts at a small budget; mini-networks have half as many.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     steps: usize,
+    /// All of Mira in the parts at a small budget, instead of a face of as many vertices as the paper's.
+    #[arg(long)]
+    whole: bool,
     /// Poses of the parts at full size.
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     full_poses: u64,
+    /// Poses of Rook's parts.
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    rook_poses: u64,
+    /// Passes of the body twins over these [default: as `learn body`].
+    #[arg(long, value_name = "N")]
+    body_epochs: Option<usize>,
+    /// Random poses of `gaussian` to learn from, and to test on.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = [9800, 200])]
+    gaussian_poses: Vec<u64>,
+    /// Comparison methods of `clips` and `gaussian`, as `eval` has them.
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', default_values_t = ["all".to_owned()])]
+    baselines: Vec<String>,
+    /// Steps of the twins at full size, as `learn diff` has them; mini-networks have a quarter as many.
+    #[arg(long, value_name = "N")]
+    full_steps: Option<usize>,
     /// Minutes of the face twin beside which the twins of `clips` are weighed.
     #[arg(long, value_name = "M", default_value_t = 36.0)]
     face_minutes: f64,
@@ -92,6 +110,31 @@ pub struct DiffArguments {
     folder: PathBuf,
 }
 
+impl DiffArguments {
+    fn budget(&self) -> Budget {
+        Budget { poses: self.poses, steps: self.steps, whole: self.whole }
+    }
+
+    /// Our recipe for the parts at full size.
+    fn full_size(&self) -> DiffLearning {
+        let mut learning = DiffLearning::default();
+        if let Some(steps) = self.full_steps {
+            (learning.settings.steps, learning.settings.anchor_steps) = (steps, steps.div_ceil(4));
+        }
+        learning
+    }
+
+    /// Body twins by default and in the paper's recipe.
+    fn bodies(&self) -> [(&'static str, Learning); 2] {
+        let own = |mut learning: BodyLearning| {
+            let epochs = &mut learning.settings.train.epochs;
+            *epochs = self.body_epochs.unwrap_or(*epochs);
+            Learning::Body(learning)
+        };
+        [("body-paper", own(BodyLearning::paper())), ("body", own(BodyLearning::default()))]
+    }
+}
+
 /// Runs the parts.
 pub fn run(arguments: &DiffArguments) -> Result<()> {
     let parts = if arguments.parts.is_empty() { &Part::ALL[..] } else { &arguments.parts };
@@ -104,15 +147,15 @@ pub fn run(arguments: &DiffArguments) -> Result<()> {
     let workshop = Workshop { folder: arguments.folder.clone() };
     for part in parts {
         match part {
-            Part::Tables => tables::tables(&workshop, arguments.poses, arguments.steps)?,
-            Part::Local => tables::local(&workshop, arguments.poses, arguments.steps)?,
+            Part::Tables => tables::tables(&workshop, arguments.budget())?,
+            Part::Local => tables::local(&workshop, arguments.budget())?,
             Part::Clips => {
                 for rig in &arguments.rigs {
                     clips(&workshop, rig, arguments)?;
                 }
             }
-            Part::Gaussian => gaussian(&workshop)?,
-            Part::Rook => rook::rook(&workshop)?,
+            Part::Gaussian => gaussian(&workshop, arguments)?,
+            Part::Rook => rook::rook(&workshop, arguments)?,
             Part::Speed => speed(&workshop, arguments)?,
         }
     }
@@ -138,40 +181,33 @@ impl Workshop {
 
     /// Training poses of a face's clips × noise, frames that were held out of them, and the clip for validation.
     fn face_data(&self, rig: &str, poses: u64) -> Result<[PathBuf; 3]> {
-        let stray = if rig == "ict" { 0.1 } else { SampleConfig::default().stray };
-        let base = SampleConfig { rig: rig.into(), stray, ..SampleConfig::default() };
-        let left_out = SampleConfig { exclude: vec![VALIDATION.into()], hold_out: 0.1, ..base.clone() };
-        let noise = SampleConfig { poses: Some(poses), method: Some(Method::Noise), ..left_out.clone() };
+        let [train, held_out, validation] = face_samples(rig, poses);
         Ok([
-            self.record(&format!("{rig}-{poses}"), noise)?,
-            self.record(&format!("{rig}-held-out"), SampleConfig { held_out: true, ..left_out })?,
-            self.record(
-                &format!("{rig}-{VALIDATION}"),
-                SampleConfig { clips: vec![VALIDATION.into()], ..base },
-            )?,
+            self.record(&format!("{rig}-{poses}"), train)?,
+            self.record(&format!("{rig}-held-out"), held_out)?,
+            self.record(&format!("{rig}-{VALIDATION}"), validation)?,
         ])
     }
 
     /// A twin. One that was learned from the same data with the same settings is used again.
     fn learn(&self, name: &str, data: &Path, learning: Learning) -> Result<PathBuf> {
         let output = self.at(&format!("{name}.twin"));
-        let settings = json!({"data": data, "learning": learning});
-        let beside = output.with_extension("json");
-        let known = std::fs::read(&beside).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-        if output.exists() && known.as_ref().is_some_and(|known| known["settings"] == settings) {
-            return Ok(output);
-        }
-        let report = learn(&LearnConfig::new(data, &output, learning), &Console)?;
-        let known = json!({"settings": settings, "minutes": report.seconds / 60.0});
-        write_atomic(&beside, &serde_json::to_vec_pretty(&known)?)?;
+        kept::learned(&output, data, learning)?;
         Ok(output)
     }
+}
 
-    /// Minutes that learning took.
-    fn minutes(twin: &Path) -> Option<f64> {
-        let text = std::fs::read(twin.with_extension("json")).ok()?;
-        serde_json::from_slice::<Value>(&text).ok()?["minutes"].as_f64()
-    }
+/// How a face's training poses, held-out frames and validation are recorded.
+fn face_samples(rig: &str, poses: u64) -> [SampleConfig; 3] {
+    let stray = if rig == "ict" { 0.1 } else { SampleConfig::default().stray };
+    let base = SampleConfig { rig: rig.into(), stray, ..SampleConfig::default() };
+    let left_out = SampleConfig { exclude: vec![VALIDATION.into()], hold_out: 0.1, ..base.clone() };
+    let noise = SampleConfig { poses: Some(poses), method: Some(Method::Noise), ..left_out.clone() };
+    [
+        noise,
+        SampleConfig { held_out: true, ..left_out },
+        SampleConfig { clips: vec![VALIDATION.into()], ..base },
+    ]
 }
 
 /// The clip that settings were chosen on, and no twin learned from.
@@ -223,8 +259,7 @@ fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()
     let [train, held_out, validation] = workshop.face_data(rig, poses)?;
     let learned = |kind: Contestant| match kind {
         Contestant::Diff => {
-            let ours = Learning::Diff(DiffLearning::default());
-            workshop.learn(&format!("{rig}-{poses}-diff"), &train, ours)
+            workshop.learn(&format!("{rig}-{poses}-diff"), &train, Learning::Diff(arguments.full_size()))
         }
         Contestant::Face => {
             let face = FaceLearning { minutes: Some(arguments.face_minutes), ..FaceLearning::default() };
@@ -240,7 +275,7 @@ fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()
         twin: ours.clone(),
         test: vec![held_out, validation],
         train: Some(train.clone()),
-        baselines: vec!["all".into()],
+        baselines: arguments.baselines.clone(),
         against: vec![("face".into(), face)],
         report: Some(workshop.at(&format!("{rig}-{poses}-report"))),
         command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -248,14 +283,17 @@ fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()
     };
     let report = eval(&config, &Console)?;
     print(&format!("{rig}, {poses} poses\n{}", all_methods(&report)));
-    if let Some(minutes) = Workshop::minutes(&ours) {
+    if let Some(minutes) = kept::minutes(&ours) {
         print(&format!("the differential twin was learned in {minutes:.0} minutes"));
     }
     Ok(())
 }
 
 /// The paper's random poses.
-fn gaussian(workshop: &Workshop) -> Result<()> {
+fn gaussian(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
+    let &[learned_from, tested_on] = arguments.gaussian_poses.as_slice() else {
+        anyhow::bail!("--gaussian-poses: two numbers are wanted");
+    };
     let poses = |poses, seed| SampleConfig {
         rig: "mira".into(),
         poses: Some(poses),
@@ -263,17 +301,24 @@ fn gaussian(workshop: &Workshop) -> Result<()> {
         seed,
         ..SampleConfig::default()
     };
-    let train = workshop.record("mira-gaussian", poses(9800, 1))?;
-    let test = workshop.record("mira-gaussian-test", poses(200, 2))?;
-    let ours = workshop.learn("mira-gaussian-diff", &train, Learning::Diff(DiffLearning::default()))?;
+    let name = format!("mira-gaussian-{learned_from}");
+    let train = workshop.record(&name, poses(learned_from, 1))?;
+    let test = workshop.record(&format!("mira-gaussian-test-{tested_on}"), poses(tested_on, 2))?;
+    let ours = workshop.learn(&format!("{name}-diff"), &train, Learning::Diff(arguments.full_size()))?;
+    // The same network on local offsets, the paper's "Local".
+    let mut local = arguments.full_size();
+    local.settings.coordinates = Coordinates::Local;
+    let local = workshop.learn(&format!("{name}-local"), &train, Learning::Diff(local))?;
     let config = EvalConfig {
         twin: ours,
         test: vec![test],
         train: Some(train),
-        baselines: vec!["all".into()],
+        baselines: arguments.baselines.clone(),
+        against: vec![("local".into(), local)],
         ..EvalConfig::default()
     };
-    print(&format!("mira, 9,800 + 200 random poses\n{}", all_methods(&eval(&config, &Console)?)));
+    let report = all_methods(&eval(&config, &Console)?);
+    print(&format!("mira, {learned_from} + {tested_on} random poses\n{report}"));
     Ok(())
 }
 
@@ -282,13 +327,8 @@ fn speed(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
     let full = workshop.at(&format!("mira-{}-diff.twin", arguments.full_poses));
     let twin = match full.exists() {
         true => full,
-        false => tables::ours(workshop, arguments.poses, arguments.steps)?,
+        false => tables::ours(workshop, Budget { whole: true, ..arguments.budget() })?,
     };
     let peers = PathBuf::from("target/peers");
     crate::race(&RaceArguments { twin, rounds: 11, peers, training: false }).context("the race was not run")
-}
-
-/// Body twins by default and in the paper's recipe.
-fn bodies() -> [(&'static str, Learning); 2] {
-    [("body-paper", Learning::Body(BodyLearning::paper())), ("body", Learning::Body(BodyLearning::default()))]
 }

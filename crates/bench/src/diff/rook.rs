@@ -1,20 +1,18 @@
 //! Rook: differential twins beside body twins, the paper's case of a joint that moves only in the test (figure 9), and how
 //! far probed skinning is from the rig's own.
 
-use super::{Workshop, all_methods, bodies};
+use super::{DiffArguments, Workshop, all_methods};
 use crate::console::{Console, print};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 use understudy_core::{Affine3A, Clip, ControlSpecs, Controls, Mesh, Random, Skeleton, SkinWeights, Vec3};
 use understudy_jobs::sample::{Method, SampleConfig, record};
 use understudy_jobs::twin::Learning;
-use understudy_jobs::twin::diff::DiffLearning;
 use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::{Silent, rigs};
 use understudy_learn::diff::skin::probe;
 use understudy_rigs::{Rig, RigError, RigPose};
 
-const POSES: u64 = 3000;
 const CLIPS: [&str; 3] = ["walk", "reach", "kick"];
 /// The control that training holds still, and where the test holds it: a share of its range.
 const HELD: &str = "spine_3.turn";
@@ -60,16 +58,17 @@ impl Rig for Pinned<'_> {
 }
 
 /// Everything about Rook.
-pub fn rook(workshop: &Workshop) -> Result<()> {
+pub fn rook(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
+    let poses = arguments.rook_poses;
     let rig = rigs::open("rook", &Silent)?.rig;
     probed_skin(rig.as_ref())?;
     let config = SampleConfig {
         rig: "rook".into(),
-        poses: Some(POSES),
+        poses: Some(poses),
         method: Some(Method::Sparse),
         ..SampleConfig::default()
     };
-    let train = workshop.record("rook", config.clone())?;
+    let train = workshop.record(&format!("rook-{poses}"), config.clone())?;
     let test = CLIPS
         .iter()
         .map(|clip| {
@@ -78,8 +77,8 @@ pub fn rook(workshop: &Workshop) -> Result<()> {
             workshop.record(&format!("rook-{clip}"), frames)
         })
         .collect::<Result<Vec<_>>>()?;
-    let report = against_bodies(workshop, "rook", &train, test)?;
-    print(&format!("rook, {POSES} poses, {}\n{report}", CLIPS.join(", ")));
+    let report = against_bodies(workshop, arguments, &format!("rook-{poses}"), &train, test)?;
+    print(&format!("rook, {poses} poses, {}\n{report}", CLIPS.join(", ")));
 
     let control = rig.specs().find(HELD).with_context(|| format!("rook has no control '{HELD}'"))?;
     let spec = rig.specs().get(control);
@@ -89,25 +88,30 @@ pub fn rook(workshop: &Workshop) -> Result<()> {
         record(&rig, &SampleConfig { output: output.clone(), ..config }, &|_| Ok(()), &Console)?;
         Ok(output)
     };
-    let train = pinned("rook-still", spec.default, config.clone())?;
+    let train = pinned(&format!("rook-still-{poses}"), spec.default, config.clone())?;
     let few = SampleConfig { poses: Some(200), seed: 2, ..config };
     let test = pinned("rook-moved", spec.default + MOVED * (spec.high - spec.default), few)?;
-    let report = against_bodies(workshop, "rook-still", &train, vec![test])?;
+    let report = against_bodies(workshop, arguments, &format!("rook-still-{poses}"), &train, vec![test])?;
     print(&format!(
-        "rook, {POSES} poses that hold {HELD} still, 200 that hold it at {:.0} % of its range\n{report}",
+        "rook, {poses} poses that hold {HELD} still, 200 that hold it at {:.0} % of its range\n{report}",
         100.0 * MOVED
     ));
     Ok(())
 }
 
 /// All twins on the same tests: errors, and jumps of the error across the groups of the body twin in the paper's recipe.
-fn against_bodies(workshop: &Workshop, name: &str, train: &Path, test: Vec<PathBuf>) -> Result<String> {
+fn against_bodies(
+    workshop: &Workshop,
+    arguments: &DiffArguments,
+    name: &str,
+    train: &Path,
+    test: Vec<PathBuf>,
+) -> Result<String> {
     let mut against = Vec::new();
-    for (body, learning) in bodies() {
+    for (body, learning) in arguments.bodies() {
         against.push((body.to_owned(), workshop.learn(&format!("{name}-{body}"), train, learning)?));
     }
-    let diff = Learning::Diff(DiffLearning::default());
-    let ours = workshop.learn(&format!("{name}-diff"), train, diff)?;
+    let ours = workshop.learn(&format!("{name}-diff"), train, Learning::Diff(arguments.full_size()))?;
     // The twin in the paper's recipe comes first: groups are asked of that one.
     let (_, twin) = against.remove(0);
     against.push(("diff".into(), ours));

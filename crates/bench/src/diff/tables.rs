@@ -1,70 +1,124 @@
 //! What each choice of the paper is worth, in the form of its tables 2 to 4 and 6: Mira at a small budget.
 
-use super::{VALIDATION, Workshop, between_neighbours, learned};
-use crate::console::{Console, print, table};
+use super::face::FaceOf;
+use super::study::{Study, Variation};
+use super::{VALIDATION, Workshop, between_neighbours, face_samples, learned};
+use crate::console::{Console, complain, print, table};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use understudy_io::dataset::DatasetReader;
-use understudy_io::write_atomic;
-use understudy_jobs::twin::Learning;
-use understudy_jobs::twin::diff::{Coordinates, DiffLearning, Loss};
+use understudy_jobs::sample::{SampleConfig, record};
+use understudy_jobs::twin::diff::{Coordinates, DiffSettings, Loss};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
+use understudy_jobs::{Silent, rigs};
+use understudy_rigs::Rig;
 
 /// A name, and what it changes.
-type Change = (&'static str, fn(&mut DiffLearning));
+type Change = (&'static str, fn(&mut DiffSettings));
 
-/// The first is ours as it is.
-const CHANGES: [Change; 22] = [
+/// The first is ours as it is. Those that share most of the work with their neighbours are next to each other.
+const CHANGES: [Change; 27] = [
     ("ours", |_| {}),
-    ("1 % components", |c| c.settings.components_percent = 1.0),
-    ("2 % components", |c| c.settings.components_percent = 2.0),
-    ("3 % components", |c| c.settings.components_percent = 3.0),
-    ("10 % components", |c| c.settings.components_percent = 10.0),
-    ("1 hidden layer", |c| c.settings.widths = layers(c, 1)),
-    ("3 hidden layers", |c| c.settings.widths = layers(c, 3)),
-    ("4 hidden layers", |c| c.settings.widths = layers(c, 4)),
-    ("5 hidden layers", |c| c.settings.widths = layers(c, 5)),
-    ("1 % anchors", |c| c.settings.anchors_percent = 1.0),
-    ("5 % anchors", |c| c.settings.anchors_percent = 5.0),
-    ("one network for all anchors", |c| {
-        (c.settings.single_network, c.settings.anchor_widths) = (true, vec![128; 2]);
-    }),
-    ("anchor weight 0.1", |c| c.settings.anchor_weight = Some(0.1)),
-    ("anchor weight 0.3", |c| c.settings.anchor_weight = Some(0.3)),
-    ("anchor weight 1", |c| c.settings.anchor_weight = Some(1.0)),
-    ("anchor weight 3", |c| c.settings.anchor_weight = Some(3.0)),
-    ("anchor weight 10", |c| c.settings.anchor_weight = Some(10.0)),
-    ("L2 loss", |c| c.settings.loss = Loss::L2),
-    ("all vertices in the loss", |c| c.settings.loss_vertices = 0),
-    ("cotangent Laplacian", |c| c.settings.coordinates = Coordinates::Cotangent),
-    ("local offsets", |c| c.settings.coordinates = Coordinates::Local),
-    ("tanh", |c| c.settings.activation = understudy_runtime::diff::HiddenActivation::Tanh),
+    ("1 hidden layer", |s| s.widths = layers(s, 1)),
+    ("3 hidden layers", |s| s.widths = layers(s, 3)),
+    ("4 hidden layers", |s| s.widths = layers(s, 4)),
+    ("5 hidden layers", |s| s.widths = layers(s, 5)),
+    ("L2 loss", |s| s.loss = Loss::L2),
+    ("64 vertices in the loss", |s| s.loss_vertices = 64),
+    ("1024 vertices in the loss", |s| s.loss_vertices = 1024),
+    ("anchor weight 0.001", |s| s.anchor_weight = Some(0.001)),
+    ("anchor weight 0.003", |s| s.anchor_weight = Some(0.003)),
+    ("anchor weight 0.01", |s| s.anchor_weight = Some(0.01)),
+    ("anchor weight 0.03", |s| s.anchor_weight = Some(0.03)),
+    ("anchor weight 0.1", |s| s.anchor_weight = Some(0.1)),
+    ("anchor weight 0.3", |s| s.anchor_weight = Some(0.3)),
+    ("anchor weight 1", |s| s.anchor_weight = Some(1.0)),
+    ("anchor weight 10", |s| s.anchor_weight = Some(10.0)),
+    ("1 % anchors", |s| s.anchors_percent = 1.0),
+    ("5 % anchors", |s| s.anchors_percent = 5.0),
+    ("one network for all anchors", |s| (s.single_network, s.anchor_widths) = (true, vec![128; 2])),
+    ("no linear part", |s| s.linear = false),
+    ("1 % components", |s| s.components_percent = 1.0),
+    ("2 % components", |s| s.components_percent = 2.0),
+    ("3 % components", |s| s.components_percent = 3.0),
+    ("8 % components", |s| s.components_percent = 8.0),
+    ("10 % components", |s| s.components_percent = 10.0),
+    ("cotangent Laplacian", |s| s.coordinates = Coordinates::Cotangent),
+    ("local offsets", |s| s.coordinates = Coordinates::Local),
 ];
 /// Amounts of data, per cent.
-const DATA: [u64; 3] = [25, 50, 75];
+const DATA: [usize; 3] = [25, 50, 75];
 /// Seeds of the comparison with local offsets.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-fn layers(learning: &DiffLearning, count: usize) -> Vec<usize> {
-    vec![learning.settings.widths.first().copied().unwrap_or(512); count]
+fn layers(settings: &DiffSettings, count: usize) -> Vec<usize> {
+    vec![settings.widths.first().copied().unwrap_or(512); count]
 }
 
 /// Our recipe with so many steps.
-fn brief(steps: usize) -> DiffLearning {
-    let mut learning = DiffLearning::default();
-    (learning.settings.steps, learning.settings.anchor_steps) = (steps, steps.div_ceil(2));
-    learning
+pub fn brief(steps: usize) -> DiffSettings {
+    DiffSettings { steps, anchor_steps: steps.div_ceil(2), ..DiffSettings::default() }
 }
 
-/// A budget in a file's name.
-fn named(name: &str, poses: u64, steps: usize) -> String {
-    format!("mira-{poses}-{steps}-{}", name.replace([' ', '%', '.'], "-"))
+/// What is learned and how much of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Training poses.
+    pub poses: u64,
+    /// Steps of the differential network; mini-networks have half as many.
+    pub steps: usize,
+    /// All of Mira instead of her face.
+    pub whole: bool,
+}
+
+impl Budget {
+    fn rig(self) -> Result<Box<dyn Rig>> {
+        let rig = rigs::open("mira", &Silent)?.rig;
+        Ok(if self.whole { rig } else { Box::new(FaceOf::new(rig)?) })
+    }
+
+    fn short(self) -> &'static str {
+        if self.whole { "mira" } else { "mira-face" }
+    }
+
+    /// A name of a twin's file.
+    fn named(self, name: &str) -> String {
+        format!("{}-{}-{}-{}", self.short(), self.poses, self.steps, name.replace([' ', '%', '.'], "-"))
+    }
+
+    /// Training poses, held-out frames, and the clip for validation.
+    fn data(self, workshop: &Workshop) -> Result<[PathBuf; 3]> {
+        if self.whole {
+            return workshop.face_data("mira", self.poses);
+        }
+        let rig = self.rig()?;
+        let record_part = |name: String, config: SampleConfig| -> Result<PathBuf> {
+            let output = workshop.at(&name);
+            record(rig.as_ref(), &SampleConfig { output: output.clone(), ..config }, &|_| Ok(()), &Console)?;
+            Ok(output)
+        };
+        let [train, held_out, validation] = face_samples("mira", self.poses);
+        let short = self.short();
+        Ok([
+            record_part(format!("{short}-{}", self.poses), train)?,
+            record_part(format!("{short}-held-out"), held_out)?,
+            record_part(format!("{short}-{VALIDATION}"), validation)?,
+        ])
+    }
+
+    /// For people.
+    fn text(self, vertices: usize) -> String {
+        let Self { poses, steps, .. } = self;
+        let what = if self.whole { "mira" } else { "mira's face" };
+        format!("{what}, {vertices} vertices, {poses} poses, {steps} steps")
+    }
 }
 
 /// Our twin at a small budget.
-pub fn ours(workshop: &Workshop, poses: u64, steps: usize) -> Result<PathBuf> {
-    let [train, ..] = workshop.face_data("mira", poses)?;
-    workshop.learn(&named("ours", poses, steps), &train, Learning::Diff(brief(steps)))
+pub fn ours(workshop: &Workshop, budget: Budget) -> Result<PathBuf> {
+    let [train, ..] = budget.data(workshop)?;
+    let mut study = Study::new(workshop, budget.rig()?, &train);
+    study.twin(&budget.named("ours"), &Variation::new(brief(budget.steps), budget.poses))
 }
 
 /// One row: prediction errors as tables 2 to 4 have them, then vertices on the two tests.
@@ -97,28 +151,37 @@ const HEAD: [&str; 10] = [
 ];
 
 /// Every change.
-pub fn tables(workshop: &Workshop, poses: u64, steps: usize) -> Result<()> {
-    let [train, held_out, validation] = workshop.face_data("mira", poses)?;
+pub fn tables(workshop: &Workshop, budget: Budget) -> Result<()> {
+    let Budget { poses, steps, .. } = budget;
+    let [train, held_out, validation] = budget.data(workshop)?;
     let tests = [held_out, validation];
+    let rig = budget.rig()?;
+    let vertices = rig.mesh().vertex_count();
+    let mut study = Study::new(workshop, rig, &train);
     let mut rows = Vec::new();
-    let mut one = |name: &str, data: &Path, learning: DiffLearning| -> Result<()> {
-        let twin = workshop.learn(&named(name, poses, steps), data, Learning::Diff(learning))?;
-        rows.push(weigh(name, &twin, &tests)?);
+    let mut one = |name: &str, variation: Variation| -> Result<()> {
+        let twin = study.twin(&budget.named(name), &variation)?;
+        let row = weigh(name, &twin, &tests)?;
+        // A run that is interrupted has shown something.
+        complain(&row.join("  "));
+        rows.push(row);
         Ok(())
     };
     for (name, change) in CHANGES {
-        let mut learning = brief(steps);
-        change(&mut learning);
-        one(name, &train, learning)?;
+        let mut settings = brief(steps);
+        change(&mut settings);
+        one(name, Variation::new(settings, poses))?;
+        if name == "one network for all anchors" {
+            let badly = back_of_head(&train, brief(steps).anchors_percent)?;
+            let badly = Variation { anchors: Some(badly), ..Variation::new(brief(steps), poses) };
+            one("anchors on the back of the head", badly)?;
+        }
     }
-    let badly = workshop.at("mira-back-of-head.txt");
-    write_atomic(&badly, back_of_head(&train, brief(steps).settings.anchors_percent)?.as_bytes())?;
-    one("anchors on the back of the head", &train, DiffLearning { anchors: Some(badly), ..brief(steps) })?;
     for share in DATA {
-        let [fewer, ..] = workshop.face_data("mira", poses * share / 100)?;
-        one(&format!("{share} % of the poses"), &fewer, brief(steps))?;
+        let fewer = Variation { poses: poses as usize * share / 100, ..Variation::new(brief(steps), poses) };
+        one(&format!("{share} % of the poses"), fewer)?;
     }
-    print(&format!("mira, {poses} poses, {steps} steps\n{}", table(&HEAD, &rows)));
+    print(&format!("{}\n{}", budget.text(vertices), table(&HEAD, &rows)));
     print(
         "differential: mean miss of held-back differential coordinates as a share of that of their mean; subspace: of \
          anchors",
@@ -127,43 +190,44 @@ pub fn tables(workshop: &Workshop, poses: u64, steps: usize) -> Result<()> {
 }
 
 /// Anchors where the face hardly moves: so many vertices, evenly by number, of those behind the middle of the head.
-fn back_of_head(data: &Path, percent: f64) -> Result<String> {
+fn back_of_head(data: &Path, percent: f64) -> Result<Vec<u32>> {
     let dataset = DatasetReader::open(data)?;
     let places = dataset.rest().mesh.positions();
     let middle = places.iter().map(|place| f64::from(place.z)).sum::<f64>() / places.len() as f64;
     let behind: Vec<usize> = (0..places.len()).filter(|v| f64::from(places[*v].z) < middle).collect();
     let count = ((percent / 100.0 * places.len() as f64) as usize).clamp(1, behind.len());
-    let chosen = (0..count).map(|index| behind[index * behind.len() / count].to_string());
-    Ok(chosen.collect::<Vec<_>>().join("\n"))
+    Ok((0..count).map(|index| behind[index * behind.len() / count] as u32).collect())
 }
 
 /// Differential coordinates against local offsets (table 6), over three seeds.
-pub fn local(workshop: &Workshop, poses: u64, steps: usize) -> Result<()> {
-    let [train, held_out, validation] = workshop.face_data("mira", poses)?;
+pub fn local(workshop: &Workshop, budget: Budget) -> Result<()> {
+    let Budget { poses, steps, .. } = budget;
+    let [train, held_out, validation] = budget.data(workshop)?;
+    let rig = budget.rig()?;
+    let vertices = rig.mesh().vertex_count();
     let (mut rows, mut sums) = (Vec::new(), [[0.0f64; 3]; 2]);
+    let mut study = Study::new(workshop, rig, &train);
     for seed in SEEDS {
         for (side, coordinates) in [Coordinates::Uniform, Coordinates::Local].into_iter().enumerate() {
-            let mut learning = brief(steps);
-            (learning.settings.seed, learning.settings.coordinates) = (seed, coordinates);
+            let settings = DiffSettings { seed, coordinates, ..brief(steps) };
             let name = format!("{} seed {seed}", ["ours", "local"][side]);
-            let twin = workshop.learn(&named(&name, poses, steps), &train, Learning::Diff(learning))?;
+            let twin = study.twin(&budget.named(&name), &Variation::new(settings, poses))?;
             let test = vec![held_out.clone(), validation.clone()];
             let report = eval(&EvalConfig { twin, test, ..EvalConfig::default() }, &Console)?;
             let figures = &report.methods["twin"];
             let power = between_neighbours(&report, "twin").unwrap_or(f64::NAN);
             let numbers = [figures.mean_mm, figures.max_mm, power];
             sums[side].iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n / SEEDS.len() as f64);
-            rows.push(std::iter::once(name).chain(numbers.map(|n| format!("{n:.4}"))).collect());
+            let row: Vec<String> = std::iter::once(name).chain(numbers.map(|n| format!("{n:.4}"))).collect();
+            complain(&row.join("  "));
+            rows.push(row);
         }
     }
     let [ours, theirs] = sums;
     let shares = [0, 1, 2].map(|figure| format!("{:.3}", ours[figure] / theirs[figure]));
     rows.push(std::iter::once("ours as a share of local".to_owned()).chain(shares).collect());
     let head = ["", "mean mm", "max mm", "neighbours, 1/1000 mm²"];
-    print(&format!(
-        "mira, {poses} poses, {steps} steps; held-out frames and {VALIDATION}\n{}",
-        table(&head, &rows)
-    ));
+    print(&format!("{}; held-out frames and {VALIDATION}\n{}", budget.text(vertices), table(&head, &rows)));
     Ok(())
 }
 
@@ -173,17 +237,17 @@ mod tests {
 
     #[test]
     fn every_change_changes_something_and_makes_sense() {
-        let learnings: Vec<DiffLearning> = CHANGES
+        let changed: Vec<DiffSettings> = CHANGES
             .iter()
             .map(|(_, change)| {
-                let mut learning = brief(7);
-                change(&mut learning);
-                learning
+                let mut settings = brief(7);
+                change(&mut settings);
+                settings
             })
             .collect();
-        for (index, learning) in learnings.iter().enumerate() {
-            learning.settings.check().expect("its numbers make sense");
-            assert!(learnings[..index].iter().all(|other| other != learning), "{}", CHANGES[index].0);
+        for (index, settings) in changed.iter().enumerate() {
+            settings.check().expect("its numbers make sense");
+            assert!(changed[..index].iter().all(|other| other != settings), "{}", CHANGES[index].0);
         }
     }
 }

@@ -163,13 +163,13 @@ pub(crate) fn aura(folder: &Path) -> Result<BlendshapeRig, JobError> {
     BlendshapeRig::new(neutral.clone(), shapes, Vec::new()).map_err(|error| JobError::unusable(&path, error))
 }
 
-/// The shapes' weights in all clips of a rig but those kept for tests, one after the other, at most so many frames.
+/// The shapes' weights in all clips of a rig that are for training, one after the other, at most so many frames.
 pub(super) fn clips(rig: &dyn Rig, frames: usize) -> Result<Vec<Vec<f32>>, JobError> {
     let shapes = rig.blendshapes().ok_or_else(|| JobError::unusable(rig.name(), "has no blendshapes"))?;
     let control = |shape: &Shape| rig.specs().find(&shape.name);
     let controls: Vec<Option<usize>> = shapes.shapes().iter().map(control).collect();
     let mut take: Vec<Vec<f32>> = Vec::new();
-    for clip in rig.clips().iter().filter(|clip| !clip.for_test) {
+    for clip in rig.clips().iter().filter(|clip| clip.is_for_training()) {
         let sampled =
             clip.sample(rig.specs(), 30.0).map_err(|error| JobError::unusable(rig.name(), error))?;
         for frame in &sampled.frames {

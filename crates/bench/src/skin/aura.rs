@@ -27,12 +27,15 @@ pub struct AuraReport {
     pub found: HeldBack,
     /// What the best bones leave of held-back poses, root mean square per vertex, mm.
     pub skin_rmse_mm: f64,
+    /// Principal components.
+    pub components: usize,
     /// Size of the twin's file.
     pub bytes: usize,
 }
 
-/// Learns from so many frames of the take, and as many random poses; so many principal components of what bones leave.
-pub fn weigh(folder: &Path, frames: usize, components: usize) -> Result<AuraReport> {
+/// Learns from so many frames of the take, and as many random poses; so many principal components of what bones leave, or the
+/// default.
+pub fn weigh(folder: &Path, frames: usize, components: Option<usize>) -> Result<AuraReport> {
     let rig = aura(folder)?;
     let take = animation(folder, frames)?;
     let split = take.len() * 4 / 5;
@@ -88,6 +91,7 @@ pub fn weigh(folder: &Path, frames: usize, components: usize) -> Result<AuraRepo
         poses: [split, drawn.len()],
         found: HeldBack::measure(&twin, rig.neutral(), &truth),
         skin_rmse_mm: learned.report.skin_rmse_mm,
+        components: learned.report.components,
         bytes,
     })
 }

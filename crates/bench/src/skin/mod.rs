@@ -6,12 +6,13 @@ mod linear;
 pub mod race;
 
 use crate::console::{Console, print, table};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use linear::{Fit, LinearModel};
 use std::path::{Path, PathBuf};
 use understudy_core::Vec3;
 use understudy_io::dataset::DatasetReader;
+use understudy_io::write_atomic;
 use understudy_jobs::rigs::data_folder;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::bench::{BenchConfig, bench_twin, time};
@@ -19,6 +20,7 @@ use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::twin::skin::SkinLearning;
 use understudy_jobs::twin::{Learning, open_twin};
+use understudy_report::plot::{LinePlot, Plot as _, Scale, Series};
 
 /// The clip that no twin ever sees.
 const UNSEEN: &str = "roar";
@@ -37,6 +39,9 @@ pub struct SkinArguments {
     /// Folder of datasets and twins.
     #[arg(long, value_name = "DIR", default_value = "target/bench")]
     folder: PathBuf,
+    /// Other twins of the same character beside it, `name=FILE.twin`; of the first character.
+    #[arg(long, value_name = "NAME=FILE", value_delimiter = ',')]
+    against: Vec<String>,
     /// Instead of the table: one twin for each number of bones, bones per vertex, and hidden widths.
     #[arg(long)]
     sweep: bool,
@@ -94,7 +99,7 @@ impl Place {
 
 /// Learns, weighs and prints.
 pub fn run(arguments: &SkinArguments) -> Result<()> {
-    for rig in &arguments.rigs {
+    for (index, rig) in arguments.rigs.iter().enumerate() {
         if rig == "aura" {
             weigh_aura()?;
             continue;
@@ -104,7 +109,7 @@ pub fn run(arguments: &SkinArguments) -> Result<()> {
         place.record(arguments.poses)?;
         match arguments.sweep {
             true => sweep(&place)?,
-            false => weigh(&place)?,
+            false => weigh(&place, if index == 0 { &arguments.against } else { &[] })?,
         }
     }
     Ok(())
@@ -112,8 +117,8 @@ pub fn run(arguments: &SkinArguments) -> Result<()> {
 
 /// Frames of Aura's take: every fourth.
 const AURA_FRAMES: usize = 700;
-/// Principal components of what Aura's bones leave, one twin each.
-const AURA_COMPONENTS: [usize; 3] = [0, 16, 64];
+/// Principal components of what Aura's bones leave, one twin each: by default first.
+const AURA_COMPONENTS: [Option<usize>; 3] = [None, Some(0), Some(16)];
 
 fn weigh_aura() -> Result<()> {
     let folder = data_folder().map(|data| data.join("compskin")).filter(|folder| folder.is_dir());
@@ -124,8 +129,10 @@ fn weigh_aura() -> Result<()> {
     for components in AURA_COMPONENTS {
         let report = aura::weigh(&folder, AURA_FRAMES, components)?;
         print(&format!(
-            "aura: 40 bones and {components} components learned from {} frames of her take and {} random poses; the best bones leave {:.4} mm (RMS); on \
+            "aura: 40 bones and {} components{} learned from {} frames of her take and {} random poses; the best bones leave {:.4} mm (RMS); on \
          the last fifth of the take {:.4} mm on average, {:.3} mm at most; {:.2} MB",
+            report.components,
+            if components.is_none() { " (by default)" } else { "" },
             report.poses[0],
             report.poses[1],
             report.skin_rmse_mm,
@@ -137,14 +144,22 @@ fn weigh_aura() -> Result<()> {
     Ok(())
 }
 
-fn weigh(place: &Place) -> Result<()> {
+fn weigh(place: &Place, against: &[String]) -> Result<()> {
     let twin = place.twin("skin", SkinLearning::default())?;
     let timed = bench_twin(&BenchConfig { twin: twin.clone(), ..BenchConfig::default() }, &Console)?;
     let settings = SkinLearning::default().settings;
     let sets = [place.at("held-out"), place.at(UNSEEN)];
     let skin = format!("lbs{}", settings.bones);
+    let against = against
+        .iter()
+        .map(|one| {
+            let (name, file) = one.split_once('=').with_context(|| format!("--against {one}: no '='"))?;
+            Ok((name.to_owned(), PathBuf::from(file)))
+        })
+        .collect::<Result<Vec<_>>>()?;
     let weighing = EvalConfig {
         twin: twin.clone(),
+        against: against.clone(),
         test: sets.to_vec(),
         train: Some(place.at("train")),
         baselines: vec![skin.clone()],
@@ -161,7 +176,13 @@ fn weigh(place: &Place) -> Result<()> {
         let all = &report.methods[name];
         let (shown, ms) = match name.as_str() {
             "twin" => ("skin twin".to_owned(), timed.threads["1"]),
-            other => (format!("{other}, bones fitted to each pose"), all.ms),
+            other => match against.iter().find(|(name, _)| name == other) {
+                Some((_, path)) => {
+                    let config = BenchConfig { twin: path.clone(), ..BenchConfig::default() };
+                    (format!("{other} twin"), bench_twin(&config, &Console)?.threads["1"])
+                }
+                None => (format!("{other}, bones fitted to each pose"), all.ms),
+            },
         };
         let mut row = vec![shown];
         row.extend(figures.map(|f| number(3, f)));
@@ -197,6 +218,42 @@ fn weigh(place: &Place) -> Result<()> {
     print(&format!("{}, {} poses to learn from", place.rig, report.training_poses.unwrap_or(0)));
     print(&table(&head, &rows));
     print(&timed.verdict);
+    write_curve(place, &rows)
+}
+
+/// Error of the unseen clip against milliseconds, a point per model that moves by controls alone, and whether any is both nearer
+/// and faster than the skin twin.
+fn write_curve(place: &Place, rows: &[Vec<String>]) -> Result<()> {
+    /// Where the mean error of the unseen clip and milliseconds stand in a row.
+    const COLUMNS: [usize; 2] = [3, 5];
+    let number = |row: &[String], column: usize| row.get(column).and_then(|cell| cell.parse::<f64>().ok());
+    let point = |row: &Vec<String>| {
+        let [mm, ms] = COLUMNS.map(|column| number(row, column));
+        // Bones that are fitted to the true vertices of each pose are no model that an engine has.
+        let fitted = row[0].ends_with("fitted to each pose");
+        (!fitted).then_some(())?;
+        Some((row[0].clone(), [ms?, mm?]))
+    };
+    let points: Vec<(String, [f64; 2])> = rows.iter().filter_map(point).collect();
+    let mut plot = LinePlot::new(format!("{}, a clip that none has seen", place.rig))
+        .x_label("ms per pose, one thread")
+        .y_label("mean error, mm")
+        .x_scale(Scale::Log)
+        .y_scale(Scale::Log);
+    for (name, point) in &points {
+        plot = plot.series(Series::new(name.clone(), vec![*point]));
+    }
+    write_atomic(&place.at("error-ms.svg"), plot.to_svg().as_bytes())?;
+    let (_, own) = points.first().context("the skin twin was weighed")?;
+    let better: Vec<&str> = points
+        .iter()
+        .filter(|(_, other)| other[0] < own[0] && other[1] < own[1])
+        .map(|(name, _)| name.as_str())
+        .collect();
+    match better.is_empty() {
+        true => print("nothing is both nearer and faster than the skin twin"),
+        false => print(&format!("both nearer and faster than the skin twin: {}", better.join(", "))),
+    }
     Ok(())
 }
 

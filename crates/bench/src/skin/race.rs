@@ -164,6 +164,7 @@ mod tests {
         sample(&config, &Silent).expect("mira is always there");
         let mut skin = SkinLearning::default();
         skin.settings.bones = 12;
+        skin.settings.components = Some(0);
         skin.settings.poses = 20;
         skin.settings.rounds = [2, 2];
         skin.settings.train.epochs = 5;

@@ -1,5 +1,5 @@
 //! The paper's card (2,500 vertices, folded once): how sharp weights become, how flat halves stay when it is folded to
-//! other angles, and what each term and doing all at once is worth (Table 1).
+//! other angles, and what each term is worth.
 
 use super::card;
 use crate::console::{print, table};
@@ -32,8 +32,7 @@ fn hinge(degrees: f32) -> Affine3A {
 pub fn run(folder: &Path) -> Result<()> {
     let mesh = card(SIDE, SIDE)?;
     let example: Vec<Vec3> = mesh.positions().iter().map(|p| fold(*p, 70.0)).collect();
-    // Three columns determine the affine map of a handle; a single point leaves it open, and then the example can be met
-    // exactly by other maps with weights that fall slowly.
+    // Handles that hold the ends of the card, and the paper's: two points in the middle of its sides.
     let columns = |x: usize| {
         let row = |y: usize| (0..3).map(move |step| (y * SIDE + x + step) as u32);
         HandleShape::Region((0..SIDE).flat_map(row).collect())
@@ -47,18 +46,22 @@ pub fn run(folder: &Path) -> Result<()> {
         };
     let full = optimise(&initial, &example, &plain)?;
     let no_sparsity = optimise(&initial, &example, &ExampleSettings { sparsity: 0.0, ..plain })?;
-    // Sparsification after the fact: one weight step towards what the weights without l1 give.
-    let carried = reconstruct(&mesh, &no_sparsity, 70.0)?;
-    let start = SolvedWeights { values: no_sparsity.clone(), ..initial.clone() };
-    let separate = optimise(&start, &carried, &ExampleSettings { rounds: 1, ..plain })?;
+    let middle = (SIDE / 2 * SIDE) as u32;
+    let points = [
+        Handle::new("left", HandleShape::Vertex(middle)),
+        Handle::new("right", HandleShape::Vertex(middle + SIDE as u32 - 1)),
+    ];
+    let from_points = solve_weights(&mesh, &points, &WeightSettings::default(), &|_| true)?;
     let cases: Vec<(&str, Vec<f64>)> = vec![
         ("bbw alone", initial.values.clone()),
         ("all terms", full),
         ("without l1", no_sparsity),
-        ("l1 afterwards", separate),
         ("l2 for l1", optimise(&initial, &example, &ExampleSettings { norm: Sparsity::L2, ..plain })?),
         ("without rigidity", optimise(&initial, &example, &ExampleSettings { rigidity: 0.0, ..plain })?),
+        ("without mixing", optimise(&initial, &example, &ExampleSettings { mixing: 0.0, ..plain })?),
         ("without data", optimise(&initial, &example, &ExampleSettings { data: 0.0, ..plain })?),
+        ("two points: bbw", from_points.values.clone()),
+        ("two points: all terms", optimise(&from_points, &example, &plain)?),
     ];
     let mut rows = Vec::new();
     for (name, values) in &cases {

@@ -1,9 +1,14 @@
-//! Skinning weights: a folded card, Mira's eyelid, libigl on the same tetrahedra, full sizes, dragging, and transfer.
+//! Skinning weights: a folded card, Mira's eyelid, rivals on unseen poses, libigl on the same tetrahedra and surface, full
+//! sizes, dragging, and transfer.
 
+mod arap;
 mod card;
+mod compare;
 mod drag;
 mod eyelid;
+mod mesh_ik;
 mod race;
+mod shapes;
 mod size;
 mod transfer;
 
@@ -16,7 +21,7 @@ use understudy_core::{Face, Mesh, MeshParts, Vec3};
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct WeightsArguments {
-    /// card, eyelid, race, size, drag, transfer [default: all].
+    /// card, eyelid, compare, race, arap, size, drag, transfer [default: all].
     pub sections: Vec<String>,
     /// Folder of pictures and the Python environment.
     #[arg(short, long, value_name = "DIR", default_value = "target/bench-weights")]
@@ -25,7 +30,7 @@ pub struct WeightsArguments {
 
 /// Runs the sections, each of which prints its figures.
 pub fn run(arguments: &WeightsArguments) -> Result<()> {
-    const ALL: [&str; 6] = ["card", "eyelid", "race", "size", "drag", "transfer"];
+    const ALL: [&str; 8] = ["card", "eyelid", "compare", "race", "arap", "size", "drag", "transfer"];
     std::fs::create_dir_all(&arguments.output)?;
     let chosen: Vec<&str> = match arguments.sections.is_empty() {
         true => ALL.to_vec(),
@@ -36,6 +41,8 @@ pub fn run(arguments: &WeightsArguments) -> Result<()> {
         match section {
             "card" => card::run(&arguments.output)?,
             "eyelid" => eyelid::run(&arguments.output)?,
+            "compare" => compare::run(&arguments.output)?,
+            "arap" => arap::run(&arguments.output)?,
             "race" => race::run(&arguments.output)?,
             "size" => size::run()?,
             "drag" => drag::run()?,

@@ -93,7 +93,7 @@ impl Complexion {
             lips: hex(0xb5635c),
             iris: hex(0x4f7391),
             shirt: hex(0x2d3440),
-            seed: 0x686f_7573_65,
+            seed: 0x0068_6f75_7365,
         }
     }
 }

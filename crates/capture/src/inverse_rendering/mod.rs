@@ -337,9 +337,9 @@ impl<D: Deformation> Optimiser<D> {
         let camera = self.state.camera.scaled(192.0 / self.state.camera.size[1].max(1) as f64);
         let [width, height] = camera.size;
         let seen = self.occluders.visibility(&self.whole, &camera);
-        let mut at = Evaluated::default();
-        at.places =
+        let places =
             self.samples.vertices.iter().map(|vertex| self.whole[*vertex as usize].as_dvec3()).collect();
+        let mut at = Evaluated { places, ..Evaluated::default() };
         self.samples.shape(&mut at);
         let is_seen = |(_, point): &(u32, &samples::SamplePoint)| {
             let place = Samples::place(point, &at);

@@ -108,7 +108,7 @@ impl RenderSettings {
                 return error(setting, "must be above zero");
             }
         }
-        if !(self.tolerance >= 0.0) {
+        if self.tolerance.is_nan() || self.tolerance < 0.0 {
             return error("tolerance", "must not be negative");
         }
         Ok(())

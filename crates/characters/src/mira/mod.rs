@@ -6,7 +6,8 @@
 //! Form (`sculpt`, a soft union of solids) and topology (`cage`, a grid with loops around eyes and mouth)
 //! meet in `head`; `mouth_parts` and `hair` are put beside it in `model` and painted in `paint`. `shapes`
 //! sculpts 238 blendshapes and their correctives with masks that run along the surface (`anatomy`,
-//! `strokes`). `rigging`, `lids` and `layers` make the rest of the stack, `clips` the animation.
+//! `strokes`). `rigging`, `lids` and `layers` make the rest of the stack, `clips` the animation, `motion` the many clips that latent spaces
+//! are learned from.
 
 mod anatomy;
 mod cage;
@@ -18,6 +19,7 @@ mod landmarks;
 mod layers;
 mod lids;
 mod model;
+mod motion;
 mod mouth_parts;
 mod paint;
 mod rigging;
@@ -58,7 +60,7 @@ pub fn build() -> Result<StackRig, RigError> {
         weights: Some(weights),
         blendshapes: Some(shapes),
         deformers,
-        clips: clips::all(),
+        clips: clips::all().into_iter().chain(motion::all(&specs)).collect(),
         colours: model.colours.clone(),
     };
     StackRig::new("mira", model.mesh.clone(), specs, parts)

@@ -7,7 +7,7 @@ use super::sculpt::{EYE_CENTRE, EYE_RADIUS};
 use crate::test_support::texture_overlaps;
 use std::sync::OnceLock;
 use understudy_core::rotation::fit_rigid;
-use understudy_core::{Controls, Random, Vec3};
+use understudy_core::{Clip, Controls, Random, Vec3};
 use understudy_rigs::StackRig;
 use understudy_rigs::{Rig, RigPose};
 
@@ -93,20 +93,55 @@ fn the_same_bytes_every_time() {
     assert_eq!(out.vertices, evaluate(&controls));
 }
 
+/// How far the farthest vertex is from rest, cm.
+fn farthest(controls: &Controls) -> f32 {
+    let rest = rig().mesh().positions();
+    evaluate(controls).iter().zip(rest).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
+}
+
 #[test]
 fn clips_have_their_names_and_lengths() {
-    let names: Vec<&str> = rig().clips().iter().map(|c| c.name.as_str()).collect();
+    let clips: Vec<&Clip> = rig().clips().iter().filter(|clip| !clip.is_for_motion()).collect();
+    let names: Vec<&str> = clips.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["talk", "smile", "grumpy", "surprise", "roar", "blink", "idle", "test"]);
-    for clip in rig().clips() {
+    for clip in clips {
         assert!((2.0..=10.0).contains(&clip.duration), "{}", clip.name);
         let frames = clip.sample(rig().specs(), 24.0).expect("in range").frames;
-        let rest = rig().mesh().positions();
-        let moved = |controls: &Controls| {
-            evaluate(controls).iter().zip(rest).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max)
-        };
-        let most = frames.iter().step_by(4).map(moved).fold(0.0, f32::max);
+        let most = frames.iter().step_by(4).map(farthest).fold(0.0, f32::max);
         assert!(most > 0.5, "{} moves {most} cm", clip.name);
     }
+}
+
+#[test]
+fn every_label_of_motion_has_clips_that_follow_each_other_without_a_jump() {
+    let clips: Vec<&Clip> = rig().clips().iter().filter(|clip| clip.is_for_motion()).collect();
+    let specs = rig().specs();
+    for label in ["happy", "grumpy", "bored", "curious", "neutral", "roar", "head_shake", "surprise"] {
+        let prefix = format!("motion/{label}_");
+        let of: Vec<&&Clip> = clips.iter().filter(|clip| clip.name.starts_with(&prefix)).collect();
+        assert!(of.len() >= 3, "{label}");
+        let mut frames = 0;
+        for (number, clip) in of.iter().enumerate() {
+            assert_eq!(clip.name, format!("{prefix}{}", number + 1));
+            let sampled = clip.sample(specs, 24.0).expect("in range").frames;
+            frames += sampled.len();
+            let ends = [0, sampled.len() - 1].map(|frame| farthest(&sampled[frame]));
+            assert!(ends.iter().all(|end| *end < 0.1), "{}: {ends:?} cm from rest", clip.name);
+            let most = sampled.iter().step_by(8).map(farthest).fold(0.0, f32::max);
+            assert!(most > 0.4, "{} moves {most} cm", clip.name);
+            // A lid shuts within two frames; nothing else is as fast.
+            for pair in sampled.windows(2) {
+                for (control, spec) in
+                    specs.iter().enumerate().filter(|(_, spec)| !spec.name.starts_with("eye"))
+                {
+                    let step = (pair[1].0[control] - pair[0].0[control]).abs() / (spec.high - spec.low);
+                    assert!(step < 0.45, "{}: {} moves {step} of its range in a frame", clip.name, spec.name);
+                }
+            }
+        }
+        assert!((100..=800).contains(&frames), "{label}: {frames} frames");
+    }
+    assert!(clips.iter().all(|clip| clip.name.starts_with("motion/") && !clip.is_for_training()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writing a dataset: chunks in any order from any thread, each whole or absent, so that a killed run
 //! continues where it was and ends with the same bytes.
 
-use super::chunk::parse_noted;
+use super::chunk::{ChunkNote, parse_noted};
 use super::header::Manifest;
 use super::{
     Chunk, ChunkShape, DatasetError, DatasetHeader, DatasetRest, MANIFEST, REST, chunk_path, content_hash,
@@ -81,19 +81,35 @@ impl DatasetWriter {
 
     /// Notes the chunks of this dataset that are whole on the disk.
     fn find_chunks(&self) -> Result<(), DatasetError> {
-        let header = self.header();
-        for index in 0..header.chunk_count() {
+        for index in 0..self.header().chunk_count() {
             let path = chunk_path(&self.folder, index);
             if !path.exists() {
                 continue;
             }
             let bytes = read_bytes(&path)?;
             let Ok((chunk, note)) = parse_noted(&bytes) else { continue };
-            let ours = note.index == Some(index) && note.dataset == self.identity;
-            if ours && chunk.shape() == self.shape() && chunk.len() == header.chunk_poses(index).len() {
+            if self.is_its_own(index, &chunk, &note) {
                 self.lock()[index] = Some(note.sha256);
             }
         }
+        Ok(())
+    }
+
+    /// Whether a chunk was written for this dataset, in that place.
+    pub(super) fn is_its_own(&self, index: usize, chunk: &Chunk, note: &ChunkNote) -> bool {
+        let ours = note.index == Some(index) && note.dataset == self.identity;
+        ours && chunk.shape() == self.shape() && chunk.len() == self.header().chunk_poses(index).len()
+    }
+
+    /// The hash of a chunk that is on the disk.
+    pub(super) fn hash_of(&self, index: usize) -> Option<String> {
+        self.lock()[index].clone()
+    }
+
+    /// Takes over the file of a chunk of this dataset, which lies elsewhere.
+    pub(super) fn take(&self, index: usize, bytes: &[u8], hash: String) -> Result<(), DatasetError> {
+        write_atomic(&chunk_path(&self.folder, index), bytes)?;
+        self.lock()[index] = Some(hash);
         Ok(())
     }
 

@@ -127,8 +127,7 @@ mod tests {
         let centre = |name: &str| {
             let segment = face.mesh.segments().find(name).expect(name);
             let vertices = face.mesh.segments().vertices(segment);
-            let sum: understudy_core::Vec3 =
-                vertices.iter().map(|v| face.mesh.positions()[*v as usize]).sum();
+            let sum: Vec3 = vertices.iter().map(|v| face.mesh.positions()[*v as usize]).sum();
             sum / vertices.len() as f32
         };
         assert!(centre("tooth_01").x > 2.0 && centre("tooth_16").x < -2.0 && centre("tooth_17").x > 2.0);

@@ -111,7 +111,7 @@ impl Folder {
 
 /// Names with their numbers as numbers: frame 10 comes after frame 9.
 fn in_order(name: &str) -> Vec<(u64, String)> {
-    let mut parts = vec![(0, String::new())];
+    let mut parts = vec![(0_u64, String::new())];
     let mut digits = false;
     for letter in name.chars() {
         let digit = letter.to_digit(10);

@@ -142,6 +142,31 @@ fn frame_times(count: usize, rate: f32) -> Vec<f32> {
     (0..count).map(|frame| (frame as f64 / f64::from(rate)) as f32).collect()
 }
 
+/// Numbered names that follow each other as one: `motion/happy_1`, `…_2`, `…_3` become `motion/happy_1…3`. With each the
+/// places of the names that it stands for. Only names of groups (`GROUP/NAME`) are taken together.
+pub fn folded(names: &[&str]) -> Vec<(String, std::ops::Range<usize>)> {
+    let numbered = |name: &str| -> Option<(usize, usize)> {
+        let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let stem = name.len() - digits;
+        name.contains('/').then(|| name[stem..].parse().ok().map(|number| (stem, number))).flatten()
+    };
+    let mut out: Vec<(String, std::ops::Range<usize>)> = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        if let (Some((stem, number)), Some((text, range))) = (numbered(name), out.last_mut()) {
+            let first = names[range.start];
+            let follows = numbered(first)
+                .is_some_and(|(other, from)| first[..other] == name[..stem] && number == from + range.len());
+            if follows {
+                range.end = place + 1;
+                *text = format!("{first}…{number}");
+                continue;
+            }
+        }
+        out.push(((*name).to_owned(), place..place + 1));
+    }
+    out
+}
+
 /// The first few names, and how many more there are.
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let first: Vec<&str> = names.iter().take(LISTED).map(AsRef::as_ref).collect();
@@ -390,5 +415,19 @@ impl<'a> ClipBuilder<'a> {
         }
         self.clip.name = name;
         Ok(self.clip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_clips_of_a_group_are_told_as_one() {
+        let names = ["walk_1", "walk_2", "m/a_1", "m/a_2", "m/a_3", "m/a_5", "m/b_6", "m/c"];
+        let told: Vec<String> = folded(&names).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(told, ["walk_1", "walk_2", "m/a_1…3", "m/a_5", "m/b_6", "m/c"]);
+        assert_eq!(folded(&names)[2].1, 2..5);
+        assert!(folded(&[]).is_empty());
     }
 }

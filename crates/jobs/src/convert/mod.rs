@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use sticks::stick_figure;
 pub(crate) use to_glb::linear_colours;
 use understudy_core::remesh::remeshed;
-use understudy_core::{JointClip, Mesh, Vec3};
+use understudy_core::{Clip, JointClip, Mesh, Vec3};
 use understudy_io::gltf::Surface;
 use understudy_io::{Format, Model, OpenOptions, Scene, usd};
 use understudy_rigs::{Rig, RigPose};
@@ -318,11 +318,11 @@ fn write_rig(
         }
         Format::Glb => {
             let named = config.clip.as_ref().map(|clip| clips::resolve(rig, clip, watch)).transpose()?;
-            let clips = named.as_ref().map_or(rig.clips(), std::slice::from_ref);
-            to_glb::rig(rig, clips, config.rate, config.influences)
+            let clips = named.map_or_else(|| shown_clips(rig), |clip| vec![clip]);
+            to_glb::rig(rig, &clips, config.rate, config.influences)
         }
         Format::Npz => {
-            let parts = exact::skin_and_shapes(rig, rig.clips(), config.rate)?;
+            let parts = exact::skin_and_shapes(rig, &shown_clips(rig), config.rate)?;
             match (parts.skin, parts.shapes) {
                 (None, Some(shapes)) => tables::shapes_npz(rig.mesh(), &shapes, &config.input),
                 _ => Err(JobError::unusable(
@@ -426,6 +426,11 @@ fn one_clip(config: &ConvertConfig, model: &Model) -> Result<JointClip, JobError
         (name, clips) => one_of(clips, name.as_deref(), &config.input)?,
     };
     model.frames(clip, config.rate).map_err(|error| JobError::setting("rate", error))
+}
+
+/// All clips of a rig but the many that motion is learned from, which are converted one by one.
+fn shown_clips(rig: &dyn Rig) -> Vec<Clip> {
+    rig.clips().iter().filter(|clip| !clip.is_for_motion()).cloned().collect()
 }
 
 /// The same for what a rig plays.

@@ -29,14 +29,15 @@ pub(super) fn show_character(
     rig.evaluate(&rig.specs().defaults(), &mut pose).map_err(JobError::rig(name))?;
     let rest = [Shot { vertices: pose.vertices.clone(), caption: "rest".into() }];
     let what = format!("drawing {name}");
-    watch.event(Event::Started { what: &what, total: rig.clips().len() as u64 + 1, unit: "sheets" });
+    let clips: Vec<&Clip> = rig.clips().iter().filter(|clip| !clip.is_for_motion()).collect();
+    watch.event(Event::Started { what: &what, total: clips.len() as u64 + 1, unit: "sheets" });
     let picture = stage.sheet(name, "rest pose", &rest, &views);
     save(out, &format!("{name}-rest"), &picture)?;
     let mut section = Section::new(capitalised(name)).picture(&picture, "The rest pose from three views.");
     let mut motion =
         LinePlot::new("How far vertices move").x_label("seconds").y_label("mean distance from rest, cm");
     let mut displacements = Vec::new();
-    for (index, clip) in rig.clips().iter().enumerate() {
+    for (index, clip) in clips.into_iter().enumerate() {
         let shots = clip_shots(rig, clip)?;
         let sheet =
             stage.sheet(&format!("{name}, {}", clip.name), "", &shots, &[View::named("three-quarter")]);

@@ -4,6 +4,7 @@
 mod cast;
 mod face;
 mod page;
+mod weights;
 
 use crate::characters::{Character, CharactersConfig, characters};
 use crate::outputs::check_folder;
@@ -13,6 +14,7 @@ use crate::twin::Learning;
 use crate::twin::body::BodyLearning;
 use crate::twin::eval::{EvalConfig, EvalReport, eval};
 use crate::twin::learn::{LearnConfig, LearnReport, learn};
+use crate::weights::WeightsReport;
 use crate::{JobError, Watch, threads};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -67,6 +69,8 @@ pub struct DemoReport {
     pub face: LearnReport,
     /// Mira's twin against its coarse part and skinning.
     pub face_eval: EvalReport,
+    /// Weights of points on Mira.
+    pub weights: WeightsReport,
     /// Duration.
     pub seconds: f64,
 }
@@ -106,6 +110,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         watch,
     )?;
     let (face, face_eval, face_section) = pool.install(|| face::show(config, watch))?;
+    let (weights, weights_section) = weights::show(config, watch)?;
     let mut report = DemoReport {
         report: out.join("report.html"),
         characters: figures,
@@ -114,9 +119,10 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         eval,
         face,
         face_eval,
+        weights,
         seconds: start.elapsed().as_secs_f64(),
     };
-    let page = page::page(config, &report, sections, face_section);
+    let page = page::page(config, &report, sections, face_section).section(weights_section);
     write_atomic(&report.report, page.to_html().as_bytes())?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)

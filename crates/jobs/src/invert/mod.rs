@@ -7,10 +7,12 @@ mod hints;
 mod output;
 pub mod page;
 pub mod session;
+mod shapes;
 pub mod study;
 mod targets;
 
 pub use output::Layout;
+pub use shapes::shapes_of;
 
 /// The solver's settings, for those who fill a configuration.
 pub mod solver {
@@ -152,7 +154,7 @@ pub fn invert(config: &InvertConfig, listener: &dyn Watch) -> Result<InvertRepor
 fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobError> {
     check(config)?;
     let OpenRig { rig, .. } = rigs::open(&config.rig, watch)?;
-    let shapes = rig.blendshapes().ok_or_else(|| JobError::unusable(&config.rig, "has no blendshapes"))?;
+    let shapes = &shapes_of(rig.as_ref(), watch)?;
     let mut settings = config.settings.clone();
     if config.symmetric_by_name {
         let pairs = pairs_by_name(shapes);

@@ -3,7 +3,7 @@
 
 use super::failure::Failure;
 use super::targets::Targets;
-use super::{InvertConfig, solve};
+use super::{InvertConfig, shapes_of, solve};
 use crate::{JobError, Watch, clips, threads};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use understudy_solve::inverse_rig::{InverseRig, InverseSettings, Solver};
 /// What is solved, with the tables of its rig.
 pub struct Session {
     name: String,
-    rig: Arc<dyn Rig>,
+    shapes: BlendshapeRig,
     inverse: InverseRig,
     targets: Targets,
     pool: rayon::ThreadPool,
@@ -46,14 +46,14 @@ impl Session {
         if targets.is_empty() {
             return Err(JobError::setting("targets", "there are none"));
         }
-        let vertices = shapes_of(name, rig.as_ref())?.neutral().len();
-        let targets = Targets::read(&config, vertices, watch)?;
-        Self::new(name, rig, targets)
+        let shapes = shapes_of(rig.as_ref(), watch)?;
+        let targets = Targets::read(&config, shapes.neutral().len(), watch)?;
+        Self::new(name, shapes, targets)
     }
 
     /// Takes what the shapes alone make of one of the rig's own clips: a take whose weights are known.
     pub fn of_clip(name: &str, rig: Arc<dyn Rig>, clip: &str, watch: &dyn Watch) -> Result<Self, JobError> {
-        let shapes = shapes_of(name, rig.as_ref())?;
+        let shapes = shapes_of(rig.as_ref(), watch)?;
         let clip = clips::resolve(rig.as_ref(), clip, watch)?;
         let rate = clip.own_rate();
         let sampled = clip.sample(rig.specs(), rate).map_err(|error| JobError::setting("rate", error))?;
@@ -67,20 +67,19 @@ impl Session {
             vertices
         };
         let frames = sampled.frames.iter().map(frame).collect();
-        Self::new(name, Arc::clone(&rig), Targets::of_frames(frames, rate, PathBuf::from(&clip.name)))
+        Self::new(name, shapes, Targets::of_frames(frames, rate, PathBuf::from(&clip.name)))
     }
 
-    fn new(name: &str, rig: Arc<dyn Rig>, targets: Targets) -> Result<Self, JobError> {
+    fn new(name: &str, shapes: BlendshapeRig, targets: Targets) -> Result<Self, JobError> {
         let pool = threads::pool(threads::available())?;
         let failure = Failure { rig: name, targets: &targets };
-        let prepared =
-            pool.install(|| InverseRig::prepare(shapes_of(name, rig.as_ref())?).map_err(|e| failure.of(e)));
-        Ok(Self { name: name.into(), inverse: prepared?, rig, targets, pool, solver: Mutex::new(None) })
+        let prepared = pool.install(|| InverseRig::prepare(&shapes)).map_err(|error| failure.of(error));
+        Ok(Self { name: name.into(), inverse: prepared?, shapes, targets, pool, solver: Mutex::new(None) })
     }
 
     /// The shapes that weights belong to.
     pub fn shapes(&self) -> &BlendshapeRig {
-        self.rig.blendshapes().expect("it was checked when the session was opened")
+        &self.shapes
     }
 
     /// Frames of the take.
@@ -135,8 +134,4 @@ impl Session {
         let (metrics, frames) = measured.map_err(|error| failure.of(error))?;
         Ok(SolvedTake { weights: solved.weights, metrics, frames })
     }
-}
-
-fn shapes_of<'a>(name: &str, rig: &'a dyn Rig) -> Result<&'a BlendshapeRig, JobError> {
-    rig.blendshapes().ok_or_else(|| JobError::unusable(name, "has no blendshapes"))
 }

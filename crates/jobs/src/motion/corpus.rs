@@ -2,7 +2,7 @@
 
 use crate::{JobError, Watch, clips};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Channel, ControlKind, ControlSpec, Controls};
+use understudy_core::{Channel, Clip, ControlKind, ControlSpec, Controls};
 use understudy_rigs::Rig;
 
 /// A clip, or frames of it.
@@ -50,21 +50,44 @@ impl std::str::FromStr for LabelSpec {
 }
 
 /// Frames of one label.
-pub(super) struct LabelFrames {
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelFrames {
+    /// Such as `happy`.
     pub label: String,
     /// Names of the clips and how many frames each has, in order.
     pub clips: Vec<(String, usize)>,
-    /// All frames, one clip after another.
+    /// All frames, one clip after another, every control of the rig.
     pub frames: Vec<Vec<f32>>,
 }
 
-/// The labels that a rig's own clips say: `smile_1` and `smile_2` are `smile`, `motion/happy_2` is `happy`.
-pub(super) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
+/// The frames of labels; where none are named, those that the rig's own clips say.
+pub fn corpus(
+    rig: &dyn Rig,
+    labels: &[LabelSpec],
+    rate: f32,
+    watch: &dyn Watch,
+) -> Result<Vec<LabelFrames>, JobError> {
+    let own = if labels.is_empty() { own_labels(rig) } else { labels.to_vec() };
+    if own.is_empty() {
+        let problem = "has no clips; name some: --label happy=smile.csv,grin.csv";
+        return Err(JobError::unusable(rig.name(), problem));
+    }
+    own.iter().map(|spec| read(rig, spec, rate, watch)).collect()
+}
+
+/// The folder of clips that are made for motion.
+const FOLDER: &str = "motion/";
+
+/// The labels that a rig's own clips say: `motion/happy_2` is `happy`. Where no clip is made for motion, all of them are
+/// learned, `smile_1` and `smile_2` as `smile`, but for those kept for tests.
+fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     let mut labels: Vec<LabelSpec> = Vec::new();
-    for clip in rig.clips().iter().filter(|clip| !clip.for_test) {
+    let made = rig.clips().iter().any(|clip| clip.name.starts_with(FOLDER));
+    let wanted = |clip: &&Clip| if made { clip.name.starts_with(FOLDER) } else { clip.is_for_training() };
+    for clip in rig.clips().iter().filter(wanted) {
         let stem = clip.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let stem = stem.strip_suffix('_').filter(|stem| !stem.is_empty()).unwrap_or(&clip.name);
-        let stem = stem.strip_prefix("motion/").unwrap_or(stem);
+        let stem = stem.strip_prefix(FOLDER).unwrap_or(stem);
         let part = ClipPart { clip: clip.name.clone(), frames: None };
         match labels.iter_mut().find(|known| known.label == stem) {
             Some(known) => known.clips.push(part),
@@ -75,12 +98,7 @@ pub(super) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
 }
 
 /// Reads the clips of a label at a rate. Angles are followed past ±180°, so that a turn is no jump.
-pub(super) fn read(
-    rig: &dyn Rig,
-    spec: &LabelSpec,
-    rate: f32,
-    watch: &dyn Watch,
-) -> Result<LabelFrames, JobError> {
+fn read(rig: &dyn Rig, spec: &LabelSpec, rate: f32, watch: &dyn Watch) -> Result<LabelFrames, JobError> {
     let mut out = LabelFrames { label: spec.label.clone(), clips: Vec::new(), frames: Vec::new() };
     for part in &spec.clips {
         let clip = clips::resolve(rig, &part.clip, watch)?;
@@ -95,11 +113,13 @@ pub(super) fn read(
             frames = frames.drain(from..=to).collect();
         }
         if frames.len() < 2 {
-            let problem = format!("{} frame of it is too little to learn motion from", frames.len());
+            let problem = format!("{} frame is too little to learn motion from", frames.len());
             return Err(JobError::setting(format!("clip '{}'", part.clip), problem));
         }
         follow_angles(rig, &mut frames);
-        let base = clip.name.strip_prefix("motion/").unwrap_or(&clip.name).to_owned();
+        let base = clip.name.strip_prefix(FOLDER).unwrap_or(&clip.name);
+        // A script's words end at spaces, commas, brackets and semicolons.
+        let base = base.replace(|c: char| c.is_whitespace() || ",;#@[]%".contains(c), "_");
         let taken = |name: &String| out.clips.iter().any(|(other, _)| other == name);
         let name = (1..)
             .map(|copy| if copy == 1 { base.clone() } else { format!("{base}-{copy}") })
@@ -152,7 +172,7 @@ mod tests {
     fn a_rigs_clips_carry_their_labels() {
         let rig = crate::rigs::open("mira", &crate::Silent).expect("embedded").rig;
         let labels = own_labels(rig.as_ref());
-        assert!(labels.iter().any(|spec| spec.label == "roar"));
+        assert!(labels.iter().any(|spec| spec.label == "roar" && !spec.clips.is_empty()));
         assert!(labels.iter().all(|spec| spec.label != "test"), "what is kept for tests is not learned");
         assert!(moves_eyes(&ControlSpec::number("eyeLookUp_L", 0.0, 1.0, 0.0)));
         assert!(!moves_eyes(&ControlSpec::number("eyeBlink_L", 0.0, 1.0, 0.0)));

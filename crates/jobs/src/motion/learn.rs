@@ -1,6 +1,7 @@
 //! `motion learn`: clips by label in, latent spaces and the bridges between them out.
 
-use super::corpus::{LabelFrames, LabelSpec, moves_eyes, own_labels, read};
+use super::corpus::{LabelFrames, LabelSpec, corpus, moves_eyes};
+use super::mesh::MeshDistance;
 use super::{BridgeInfo, describe};
 use crate::clips::evaluate;
 use crate::outputs::check_file;
@@ -9,12 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Instant;
 use understudy_core::{Controls, Vec3};
-use understudy_motion::bridge::{BridgeConfig, find};
-use understudy_motion::{
-    ClipFrames, LatentConfig, LatentSpace, LinearPoses, MotionFile, MotionModel, PROBES, influence,
-    statistics,
-};
-use understudy_rigs::{Rig, RigPose};
+use understudy_motion::bridge::{BridgeConfig, Found, find, join};
+use understudy_motion::{LatentConfig, LatentSpace, PROBES, influence, linear, statistics};
+use understudy_rigs::Rig;
+use understudy_runtime::motion::{MOST_DIMENSIONS, Model, Motion, PoseBasis};
 
 /// What to learn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +31,8 @@ pub struct LearnMotionConfig {
     pub rate: f32,
     /// Share of the variance that principal components keep; the paper keeps 0.85.
     pub variance: f64,
+    /// Whether controls are scaled by what they do to the mesh; without, by their range alone.
+    pub scaled: bool,
     /// The latent spaces.
     pub latent: LatentConfig,
     /// The bridges.
@@ -47,6 +48,7 @@ impl Default for LearnMotionConfig {
             include: Vec::new(),
             rate: 24.0,
             variance: 0.95,
+            scaled: true,
             latent: LatentConfig::default(),
             bridges: BridgeConfig::default(),
         }
@@ -66,8 +68,15 @@ impl LearnMotionConfig {
         if !(connectivity >= 0.0 && connectivity.is_finite()) {
             return bad("connectivity", format!("{connectivity}; 0 or more is wanted"));
         }
-        if !(1..=8).contains(&self.latent.dimensions) {
-            return bad("latent", format!("{} dimensions; 1 to 8 are wanted", self.latent.dimensions));
+        if !(1..=MOST_DIMENSIONS).contains(&self.latent.dimensions) {
+            let problem = format!("{} dimensions; 1 to {MOST_DIMENSIONS} are wanted", self.latent.dimensions);
+            return bad("latent", problem);
+        }
+        if self.latent.inducing.is_some_and(|count| count < 2) {
+            return bad("inducing", "at least 2 inducing points are wanted".into());
+        }
+        if !(self.bridges.millimetres.is_finite() && self.bridges.millimetres >= 0.0) {
+            return bad("bridge-mm", format!("{}; 0 or more is wanted", self.bridges.millimetres));
         }
         if let Some(spec) = self.labels.iter().enumerate().find_map(|(place, spec)| {
             self.labels[..place].iter().any(|other| other.label == spec.label).then_some(spec)
@@ -97,6 +106,12 @@ pub struct LabelReport {
     pub after: f64,
     /// Iterations.
     pub iterations: usize,
+    /// Centres of the covariance: the frames, or fewer in a sparse model.
+    pub centres: usize,
+    /// How close consecutive frames are, over the root mean square distance of two frames.
+    pub consecutive: f64,
+    /// How near similar frames of different clips are, over the same; none for one clip.
+    pub kinship: Option<f64>,
     /// Mean distance of a vertex that the components alone leave, over the training poses, mm.
     pub components_mm: f64,
     /// And that the latent space leaves, mm.
@@ -128,19 +143,12 @@ pub fn learn(config: &LearnMotionConfig, watch: &dyn Watch) -> Result<LearnMotio
     let started = Instant::now();
     let rig = rigs::open(&config.rig, watch)?.rig;
     let rig = rig.as_ref();
-    let labels = if config.labels.is_empty() { own_labels(rig) } else { config.labels.clone() };
-    if labels.is_empty() {
-        let problem = "has no clips; name some: --label happy=smile.csv,grin.csv";
-        return Err(JobError::unusable(rig.name(), problem));
-    }
-    let corpus = labels
-        .iter()
-        .map(|spec| read(rig, spec, config.rate, watch))
-        .collect::<Result<Vec<LabelFrames>, JobError>>()?;
+    let corpus = corpus(rig, &config.labels, config.rate, watch)?;
     let left = |spec: &understudy_core::ControlSpec| {
         moves_eyes(spec) && !config.include.iter().any(|part| spec.name.contains(part.as_str()))
     };
-    let used: Vec<bool> = rig.specs().iter().map(|spec| !left(spec)).collect();
+    let specs = rig.specs();
+    let used: Vec<bool> = specs.iter().map(|spec| !left(spec)).collect();
     let mut models = Vec::new();
     let mut reports = Vec::new();
     for label in corpus {
@@ -148,53 +156,50 @@ pub fn learn(config: &LearnMotionConfig, watch: &dyn Watch) -> Result<LearnMotio
         models.push(model);
         reports.push(report);
     }
-    let moved = |control: usize| models.iter().any(|model| model.linear.scale[control] > 0.0);
-    let left_out: Vec<String> = rig
-        .specs()
+    let moved = |control: usize| {
+        models.iter().any(|model: &Model| model.basis().moving().contains(&(control as u32)))
+    };
+    let left_out: Vec<String> = specs
         .iter()
         .enumerate()
         .filter(|(control, _)| !moved(*control))
         .map(|(_, spec)| spec.name.clone())
         .collect();
-    let mut bridges = Vec::new();
     let pairs: Vec<(usize, usize)> = (0..models.len())
         .flat_map(|a| (0..models.len()).map(move |b| (a, b)))
         .filter(|(a, b)| a != b)
         .collect();
     watch.event(Event::Started { what: "looking for bridges", total: pairs.len() as u64, unit: "pairs" });
     let mut mesh = MeshDistance::new(rig);
+    let mut found: Vec<Found> = Vec::new();
     for (done, pair) in pairs.into_iter().enumerate() {
-        bridges.extend(find(&models, pair, &config.bridges, |a, b| mesh.rms_mm(a, b))?);
+        found.push(find(&models, pair, &config.bridges, |a, b| mesh.rms_mm(a, b))?);
         watch.event(Event::Step { done: done as u64 + 1 });
         if watch.should_stop() {
             return Err(JobError::Stopped);
         }
     }
     watch.event(Event::Finished);
-    for bridge in bridges.iter().filter(|bridge| bridge.millimetres > config.bridges.millimetres) {
-        let (a, b) = (&models[bridge.from].label, &models[bridge.to].label);
+    let (bridges, long) = join(models.len(), found);
+    for bridge in long {
+        let (a, b) = (models[bridge.from].label(), models[bridge.to].label());
         let message = format!(
             "the nearest poses of '{a}' and '{b}' are {:.1} mm apart: a blend hides it",
             bridge.millimetres
         );
         watch.event(Event::Note { message: &message });
     }
-    let file = MotionFile {
-        version: MotionFile::VERSION,
-        rig: config.rig.clone(),
-        controls: rig.specs().iter().map(|spec| spec.name.clone()).collect(),
-        ranges: rig.specs().iter().map(|spec| (spec.low, spec.high)).collect(),
-        rate: config.rate,
-        models,
-        bridges,
-    };
-    let text = serde_json::to_string(&file).map_err(|error| JobError::Machine(error.to_string()))?;
-    understudy_io::write_atomic(&config.output, text.as_bytes())?;
+    let parts = models.iter().map(Model::parts).collect();
+    let unplayable = |error| JobError::unusable(&config.output, error);
+    let motion = Motion::new(config.rig.clone(), config.rate, specs.clone(), parts, bridges);
+    let motion = motion.map_err(unplayable)?;
+    let bytes = motion.to_bytes().map_err(unplayable)?;
+    understudy_io::write_atomic(&config.output, &bytes)?;
     Ok(LearnMotionReport {
         output: config.output.clone(),
-        bytes: text.len(),
+        bytes: bytes.len(),
         labels: reports,
-        bridges: describe(&file, &config.output).bridges,
+        bridges: describe(&motion, &config.output).bridges,
         left_out,
         seconds: started.elapsed().as_secs_f64(),
     })
@@ -206,7 +211,7 @@ fn learn_label(
     used: &[bool],
     config: &LearnMotionConfig,
     watch: &dyn Watch,
-) -> Result<(MotionModel, LabelReport), JobError> {
+) -> Result<(Model, LabelReport), JobError> {
     let started = Instant::now();
     let place = format!("label '{}'", label.label);
     let failed = |error| JobError::setting(place.clone(), error);
@@ -218,9 +223,21 @@ fn learn_label(
     }
     let moving: Vec<usize> =
         (0..specs.len()).filter(|control| used[*control] && deviation[*control] > 0.0).collect();
-    let scale = influences(rig, &mean, &deviation, &moving)?;
-    let linear = LinearPoses::fit(&label.frames, mean, scale, config.variance).map_err(failed)?;
-    let outputs: Vec<Vec<f64>> = label.frames.iter().map(|frame| linear.encode(frame)).collect();
+    let scale = match config.scaled {
+        true => influences(rig, &mean, &deviation, &moving)?,
+        false => {
+            let mut scale = vec![0.0; specs.len()];
+            moving.iter().for_each(|control| scale[*control] = 1.0 / f64::from(ranges[*control]));
+            scale
+        }
+    };
+    let (basis, _) = linear::fit(&label.frames, &mean, &scale, config.variance).map_err(failed)?;
+    let components = basis.components.len() / basis.moving.len();
+    let poses = PoseBasis::new(basis.clone(), specs.len(), components)
+        .map_err(|error| JobError::setting(place.clone(), error))?;
+    let encoded: Vec<Vec<f32>> = label.frames.iter().map(|frame| poses.encode(frame)).collect();
+    let outputs: Vec<Vec<f64>> =
+        encoded.iter().map(|pose| pose.iter().map(|v| f64::from(*v)).collect()).collect();
     let lengths: Vec<usize> = label.clips.iter().map(|(_, frames)| *frames).collect();
     let what = format!("learning {}", label.label);
     watch.event(Event::Started { what: &what, total: config.latent.iterations as u64, unit: "iterations" });
@@ -234,14 +251,8 @@ fn learn_label(
         return Err(JobError::Stopped);
     }
     watch.event(Event::Finished);
-    let mut first = 0;
-    let clips = label.clips.iter().map(|(name, frames)| {
-        let clip = ClipFrames { name: name.clone(), first, frames: *frames };
-        first += frames;
-        clip
-    });
-    let clips = clips.collect();
-    let model = MotionModel::new(label.label.clone(), linear, space, clips);
+    let model =
+        understudy_motion::label(&label.label, basis, &space, &label.clips, specs.len()).map_err(failed)?;
 
     // Eyes that are left out are no error of the model's.
     let truth = |frame: &Vec<f32>| {
@@ -255,15 +266,18 @@ fn learn_label(
     let shown: Vec<usize> = (0..label.frames.len()).step_by(step).collect();
     for &frame in &shown {
         let truth = truth(&label.frames[frame]);
-        by_components += f64::from(mesh.mean_mm(&truth, &model.linear.decode(&outputs[frame]))?);
-        by_latent += f64::from(mesh.mean_mm(&truth, &model.pose(model.space.point(frame)))?);
+        by_components += f64::from(mesh.mean_mm(&truth, &poses.decode(&encoded[frame]))?);
+        by_latent += f64::from(mesh.mean_mm(&truth, &model.pose(model.space().point(frame)))?);
     }
     let report = LabelReport {
         label: label.label,
         clips: lengths.len(),
         frames: label.frames.len(),
         controls: moving.len(),
-        components: model.linear.components.len(),
+        components,
+        centres: model.space().centres(),
+        consecutive: space.consecutive(&lengths),
+        kinship: space.kinship(&outputs, &lengths),
         before: learned.before,
         after: learned.after,
         iterations: learned.iterations,
@@ -307,41 +321,4 @@ fn influences(
         }
     }
     Ok(scale)
-}
-
-/// How far apart two poses are through a rig.
-struct MeshDistance<'a> {
-    rig: &'a dyn Rig,
-    poses: [RigPose; 2],
-}
-
-impl<'a> MeshDistance<'a> {
-    /// A vertex that moves less than this between two poses counts as still, cm.
-    const STILL: f32 = 1e-4;
-
-    fn new(rig: &'a dyn Rig) -> Self {
-        Self { rig, poses: [RigPose::default(), RigPose::default()] }
-    }
-
-    fn squares(&mut self, a: &[f32], b: &[f32]) -> Result<Vec<f32>, JobError> {
-        for (pose, controls) in self.poses.iter_mut().zip([a, b]) {
-            let controls = Controls(controls.to_vec());
-            self.rig.evaluate(&controls, pose).map_err(JobError::rig(self.rig.name()))?;
-        }
-        let pairs = self.poses[0].vertices.iter().zip(&self.poses[1].vertices);
-        Ok(pairs.map(|(a, b)| a.distance_squared(*b)).filter(|d| *d > Self::STILL * Self::STILL).collect())
-    }
-
-    /// Root mean square over the vertices that differ, mm.
-    fn rms_mm(&mut self, a: &[f32], b: &[f32]) -> Result<f32, JobError> {
-        let squares = self.squares(a, b)?;
-        Ok(10.0 * (squares.iter().sum::<f32>() / squares.len().max(1) as f32).sqrt())
-    }
-
-    /// Mean over all vertices, mm.
-    fn mean_mm(&mut self, a: &[f32], b: &[f32]) -> Result<f32, JobError> {
-        let squares = self.squares(a, b)?;
-        let count = self.poses[0].vertices.len().max(1) as f32;
-        Ok(10.0 * squares.iter().map(|d| d.sqrt()).sum::<f32>() / count)
-    }
 }

@@ -1,35 +1,42 @@
-//! The commands `motion learn`, `motion info` and `motion play`: latent spaces of an artist's clips, and scripts that
-//! walk them. The mathematics is `understudy_motion`; here it meets rigs and files.
+//! The commands `motion learn`, `info`, `play`, `project` and `game`: latent spaces of an artist's clips, and scripts that walk
+//! them. Learning is `understudy_motion`, playing `understudy_runtime::motion`; here they meet rigs and files.
 
 mod corpus;
+mod film;
+pub mod game;
 mod learn;
+mod mesh;
+mod page;
 mod play;
+mod project;
 
-pub use corpus::{ClipPart, LabelSpec};
+pub use corpus::{ClipPart, LabelFrames, LabelSpec, corpus};
 pub use learn::{LabelReport, LearnMotionConfig, LearnMotionReport, learn};
+pub use mesh::MeshDistance;
+pub use page::page;
 pub use play::{PlayMotionConfig, PlayMotionReport, play};
+pub use project::{ProjectMotionConfig, ProjectMotionReport, Projected, project};
 
 use crate::{JobError, Watch};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use understudy_motion::MotionFile;
+use understudy_runtime::motion::{Model, Motion};
 
 /// A file of motion is not larger than this.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Reads and checks a file of motion.
-pub fn open(path: &Path) -> Result<MotionFile, JobError> {
+pub fn open(path: &Path) -> Result<Motion, JobError> {
     let failed = |error: std::io::Error| JobError::unusable(path, error);
-    if std::fs::metadata(path).map_err(failed)?.len() > MAX_BYTES {
+    let about = std::fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        return Err(JobError::unusable(path, "is no file"));
+    }
+    if about.len() > MAX_BYTES {
         return Err(JobError::unusable(path, "is too large for a file of motion"));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
-    let file: MotionFile = serde_json::from_slice(&bytes)
-        .map_err(|error| JobError::unusable(path, format!("is no file of motion: {error}")))?;
-    match file.problem() {
-        Some(problem) => Err(JobError::unusable(path, problem)),
-        None => Ok(file),
-    }
+    Motion::parse(&bytes).map_err(|error| JobError::unusable(path, error))
 }
 
 /// A label of a file.
@@ -41,6 +48,10 @@ pub struct LabelInfo {
     pub clips: Vec<(String, usize)>,
     /// Training frames.
     pub frames: usize,
+    /// Centres of the covariance: the frames, or fewer in a sparse model.
+    pub centres: usize,
+    /// Directions that the density is made of.
+    pub rank: usize,
     /// Principal components.
     pub components: usize,
     /// Dimensions of the latent space.
@@ -77,25 +88,35 @@ pub struct MotionInfo {
     pub bridges: Vec<BridgeInfo>,
 }
 
-/// Says what is in a file of motion.
-pub fn info(path: &Path, _watch: &dyn Watch) -> Result<MotionInfo, JobError> {
-    let file = open(path)?;
-    Ok(describe(&file, path))
+/// Says what is in a file of motion; with `page` also shows it: the latent spaces and poses on both ends of bridges.
+pub fn info(path: &Path, picture: Option<&Path>, watch: &dyn Watch) -> Result<MotionInfo, JobError> {
+    if let Some(picture) = picture {
+        page::check(picture, path)?;
+    }
+    let motion = open(path)?;
+    let info = describe(&motion, path);
+    if let Some(picture) = picture {
+        page(&motion, &info, picture, watch)?;
+    }
+    Ok(info)
 }
 
-fn describe(file: &MotionFile, path: &Path) -> MotionInfo {
-    let label = |model: &understudy_motion::MotionModel| LabelInfo {
-        label: model.label.clone(),
-        clips: model.clips.iter().map(|clip| (clip.name.clone(), clip.frames)).collect(),
-        frames: model.space.len(),
-        components: model.linear.components.len(),
-        dimensions: model.space.dimensions(),
-        controls: model.linear.scale.iter().filter(|scale| **scale > 0.0).count(),
+fn describe(motion: &Motion, path: &Path) -> MotionInfo {
+    let label = |model: &Model| LabelInfo {
+        label: model.label().to_owned(),
+        clips: model.clips().iter().map(|clip| (clip.name.clone(), clip.frames)).collect(),
+        frames: model.space().len(),
+        centres: model.space().centres(),
+        rank: model.space().rank(),
+        components: model.space().outputs(),
+        dimensions: model.space().dimensions(),
+        controls: model.basis().moving().len(),
     };
     let mut bridges: Vec<BridgeInfo> = Vec::new();
-    for bridge in &file.bridges {
+    for bridge in motion.bridges() {
         let (a, b) = (bridge.from.min(bridge.to), bridge.from.max(bridge.to));
-        let (from, to) = (file.models[a].label.clone(), file.models[b].label.clone());
+        let name = |model: usize| motion.models()[model].label().to_owned();
+        let (from, to) = (name(a), name(b));
         match bridges.iter_mut().find(|known| known.from == from && known.to == to) {
             Some(known) => {
                 known.bridges += 1;
@@ -106,9 +127,9 @@ fn describe(file: &MotionFile, path: &Path) -> MotionInfo {
     }
     MotionInfo {
         file: path.into(),
-        rig: file.rig.clone(),
-        rate: file.rate,
-        labels: file.models.iter().map(label).collect(),
+        rig: motion.rig().to_owned(),
+        rate: motion.rate(),
+        labels: motion.models().iter().map(label).collect(),
         bridges,
     }
 }

@@ -1,29 +1,50 @@
-//! `motion play`: a script in, frames of controls out.
+//! `motion play`: a script in, frames of controls out, as a table, a model with its animation, or a film.
 
+use super::film::{Film, Take};
 use super::open;
 use crate::outputs::check_file;
-use crate::{Event, JobError, Watch};
+use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_io::live_link::{WeightTable, write_weights};
-use understudy_motion::script::parse;
-use understudy_motion::{Synthesis, SynthesisConfig};
+use understudy_runtime::motion::{Command, Motion, MotionPlayer, PlayConfig, parse_script};
 
 /// What to play.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlayMotionConfig {
     /// The file of motion.
     pub motion: PathBuf,
     /// The script's file.
     pub script: PathBuf,
-    /// The table of weights, `.csv`.
+    /// The take: `.csv`, `.glb`, `.gif` or `.mp4`.
     pub output: PathBuf,
     /// The label to begin in; the first where none is named.
     pub label: Option<String>,
+    /// The rig for anything but `.csv`, where it is not at the place where it was learned.
+    pub rig: Option<String>,
+    /// From where a film looks at it.
+    pub view: String,
+    /// Side of a film's picture, pixels.
+    pub size: usize,
     /// Forces and seed.
-    pub synthesis: SynthesisConfig,
+    pub synthesis: PlayConfig,
+}
+
+impl Default for PlayMotionConfig {
+    fn default() -> Self {
+        Self {
+            motion: PathBuf::new(),
+            script: PathBuf::new(),
+            output: PathBuf::new(),
+            label: None,
+            rig: None,
+            view: "three-quarter".into(),
+            size: 384,
+            synthesis: PlayConfig::default(),
+        }
+    }
 }
 
 /// Most frames of one run.
@@ -34,7 +55,7 @@ const MAX_SCRIPT: u64 = 1 << 22;
 /// What was played.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlayMotionReport {
-    /// The table.
+    /// The take.
     pub output: PathBuf,
     /// Whose controls.
     pub rig: String,
@@ -50,41 +71,43 @@ pub struct PlayMotionReport {
     pub frames_per_second: f64,
 }
 
-/// Plays a script and writes the controls frame by frame.
+/// Plays a script and writes the take.
 pub fn play(config: &PlayMotionConfig, watch: &dyn Watch) -> Result<PlayMotionReport, JobError> {
-    if !config.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
-        let problem =
-            "frames are written as .csv, which `--clip` plays: render it, or convert the rig to .glb with it";
-        return Err(JobError::unusable(&config.output, problem));
-    }
+    let film = Film::of(&config.output, config.size, &config.view)?;
     check_file(&config.output, &[&config.motion, &config.script])?;
-    let file = open(&config.motion)?;
+    let motion = open(&config.motion)?.shared();
     let failed = |error: std::io::Error| JobError::unusable(&config.script, error);
     if std::fs::metadata(&config.script).map_err(failed)?.len() > MAX_SCRIPT {
         return Err(JobError::unusable(&config.script, "is too long for a script"));
     }
     let text = std::fs::read_to_string(&config.script).map_err(failed)?;
-    let lines = parse(&text).map_err(|error| JobError::unusable(&config.script, error))?;
+    let lines = parse_script(&text).map_err(|error| JobError::unusable(&config.script, error))?;
     let label = config.label.as_deref();
-    let mut synthesis =
-        Synthesis::new(&file, label, config.synthesis).map_err(|error| JobError::setting("label", error))?;
+    let mut player = MotionPlayer::new(motion.clone(), label, config.synthesis)
+        .map_err(|error| JobError::setting("label", error))?;
+    // Every mistake of a script is found before a minute of it is played.
+    player.clone().script(&text).map_err(|error| JobError::unusable(&config.script, error))?;
     watch.event(Event::Started { what: "playing", total: lines.len() as u64, unit: "commands" });
     let started = Instant::now();
-    let mut frames = Vec::new();
-    let mut labels: Vec<(usize, String)> = vec![(0, synthesis.label().to_owned())];
+    let mut frames: Vec<Vec<f32>> = Vec::new();
+    let mut labels: Vec<(usize, String)> = vec![(0, player.label().to_owned())];
     let mut largest_distance = 0.0f64;
     for (done, line) in lines.iter().enumerate() {
-        let place = |error| JobError::unusable(&config.script, format!("line {}: {error}", line.line));
-        synthesis.command(line.command.clone()).map_err(place)?;
-        while synthesis.is_busy() {
+        let wrong =
+            |problem: String| JobError::unusable(&config.script, format!("line {}: {problem}", line.line));
+        if matches!(line.command, Command::Idle { seconds: None, .. }) {
+            return Err(wrong("an idle of a script needs a time: 'idle 4s'".into()));
+        }
+        player.command(line.command.clone()).map_err(|error| wrong(error.to_string()))?;
+        while player.is_busy() {
             if frames.len() >= MOST {
-                let problem = format!("line {}: the script makes more than {MOST} frames", line.line);
-                return Err(JobError::unusable(&config.script, problem));
+                return Err(wrong(format!("the script makes more than {MOST} frames")));
             }
-            frames.push(synthesis.next_frame().map_err(place)?);
-            largest_distance = largest_distance.max(synthesis.strain().0);
-            if labels.last().is_none_or(|(_, label)| label != synthesis.label()) {
-                labels.push((frames.len() - 1, synthesis.label().to_owned()));
+            player.step();
+            frames.push(player.controls().to_vec());
+            largest_distance = largest_distance.max(player.situation().distance);
+            if labels.last().is_none_or(|(_, label)| label != player.label()) {
+                labels.push((frames.len() - 1, player.label().to_owned()));
             }
         }
         watch.event(Event::Step { done: done as u64 + 1 });
@@ -98,15 +121,38 @@ pub fn play(config: &PlayMotionConfig, watch: &dyn Watch) -> Result<PlayMotionRe
     let frames_per_second = frames.len() as f64 / started.elapsed().as_secs_f64().max(1e-9);
     watch.event(Event::Finished);
     let count = frames.len();
-    let table = WeightTable { names: file.controls.clone(), frames, rate: Some(file.rate) };
-    write_weights(&config.output, &table)?;
+    write_take(film, &config.output, &motion, config.rig.as_deref(), frames, watch)?;
     Ok(PlayMotionReport {
         output: config.output.clone(),
-        rig: file.rig,
+        rig: motion.rig().to_owned(),
         frames: count,
-        rate: file.rate,
+        rate: motion.rate(),
         labels,
         largest_distance,
         frames_per_second,
     })
+}
+
+/// Writes frames of a motion as a table, or as a film of its rig.
+pub(super) fn write_take(
+    film: Option<Film>,
+    output: &Path,
+    motion: &Motion,
+    rig: Option<&str>,
+    frames: Vec<Vec<f32>>,
+    watch: &dyn Watch,
+) -> Result<(), JobError> {
+    let names: Vec<String> = motion.controls().iter().map(|spec| spec.name.clone()).collect();
+    let Some(film) = film else {
+        let table = WeightTable { names, frames, rate: Some(motion.rate()) };
+        return Ok(write_weights(output, &table)?);
+    };
+    let name = rig.unwrap_or(motion.rig());
+    let rig = rigs::open(name, watch)?.rig;
+    let own: Vec<&str> = rig.specs().iter().map(|spec| spec.name.as_str()).collect();
+    if own != names.iter().map(String::as_str).collect::<Vec<_>>() {
+        return Err(JobError::unusable(name, "is not the rig of this motion: its controls are others"));
+    }
+    let take = Take { rig: rig.as_ref(), frames: &frames, rate: motion.rate() };
+    film.write(&take, output, watch)
 }

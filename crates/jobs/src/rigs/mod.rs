@@ -2,11 +2,13 @@
 //! program that speaks the rig protocol. Start at [`open`].
 
 mod data;
+mod hosted;
 mod model_rig;
 mod recorded;
 
 pub(crate) use data::real_file;
 pub use data::{data_folder, open_real_in};
+pub use hosted::{host, release};
 pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;
 
@@ -33,6 +35,8 @@ pub enum Origin {
     File(PathBuf),
     /// Another program.
     Program(Address),
+    /// The program that runs us.
+    Host,
 }
 
 /// A rig with its origin.
@@ -56,7 +60,7 @@ impl Names {
     pub fn present(watch: &dyn Watch) -> Vec<String> {
         let mut names: Vec<String> = Self::EMBEDDED.map(String::from).to_vec();
         for name in Self::REAL {
-            match data::real_file(name) {
+            match real_file(name) {
                 Ok(_) => names.push(name.into()),
                 Err(error) => watch.event(Event::Note { message: &error.to_string() }),
             }
@@ -66,7 +70,10 @@ impl Names {
 
     /// Whether it is the name of a rig, present or not, or where a program answers; a file otherwise.
     pub fn contains(name: &str) -> bool {
-        Self::EMBEDDED.contains(&name) || Self::REAL.contains(&name) || Address::is_address(name)
+        Self::EMBEDDED.contains(&name)
+            || Self::REAL.contains(&name)
+            || Address::is_address(name)
+            || hosted::is_hosted(name)
     }
 }
 
@@ -103,6 +110,10 @@ pub fn open_with(name: &str, options: ExternalOptions, watch: &dyn Watch) -> Res
         })?;
         tell_warnings(&rig, name, watch);
         return Ok(OpenRig { rig: Box::new(rig), origin: Origin::Program(address) });
+    }
+    if hosted::is_hosted(name) {
+        let gone = || JobError::unusable(name, "is no rig that this process has brought along");
+        return Ok(OpenRig { rig: Box::new(hosted::find(name).ok_or_else(gone)?), origin: Origin::Host });
     }
     if is_blend(name) {
         let path = Path::new(name);
@@ -151,7 +162,7 @@ pub(crate) fn tell_warnings(rig: &ExternalRig, name: &str, watch: &dyn Watch) {
 /// stands for no file then.
 pub(crate) fn source_file(name: &str) -> PathBuf {
     if Names::REAL.contains(&name) {
-        return data::real_file(name).unwrap_or_default();
+        return real_file(name).unwrap_or_default();
     }
     if Names::contains(name) { PathBuf::new() } else { name.into() }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use understudy_core::control_map::{joint_channels, turn_between};
 use understudy_core::{
     BoneTrack, Channel, Clip, ControlMap, ControlSpec, ControlSpecs, JointPose, JointProperty, KeyedClip,
-    Motion, Skeleton, SkinWeights, Track, TrackInterpolation, Vec3,
+    Motion, Purpose, Skeleton, SkinWeights, Track, TrackInterpolation, Vec3,
 };
 use understudy_io::Model;
 use understudy_io::bvh::Bvh;
@@ -65,7 +65,7 @@ pub fn model_rig(name: &str, model: &Model) -> Result<StackRig, RigError> {
             rest_weights: rest_weights.clone(),
             map: map.clone(),
         }),
-        for_test: false,
+        purpose: Purpose::Training,
     });
     let clips = clips.collect();
 

@@ -3,11 +3,43 @@
 use crate::rigs::{self, Recorded};
 use crate::{Event, JobError, Watch};
 use std::path::Path;
-use understudy_core::{Affine3A, Bone, Skeleton, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Bone, Skeleton, SkeletonError, SkinError, SkinWeights, Vec3};
 use understudy_io::dataset::{DatasetHeader, DatasetReader};
 use understudy_learn::{Recording, RecordingError};
 use understudy_rigs::Rig;
 use understudy_runtime::Twin;
+
+/// What the names of guides begin with in a dataset.
+pub(crate) const GUIDE: &str = "guide:";
+
+/// Bones that move no vertex, apart from those that do.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guides {
+    pub names: Vec<String>,
+    /// World transforms at rest, `[G]`.
+    pub rest: Vec<Affine3A>,
+    /// World transforms, `[N · G]`.
+    pub bones: Vec<Affine3A>,
+}
+
+impl Guides {
+    /// The bones that move vertices, and the guides behind them.
+    fn apart(skeleton: &Skeleton) -> Result<(Option<Skeleton>, Self), SkeletonError> {
+        let own = skeleton.bones().iter().take_while(|bone| !bone.name.starts_with(GUIDE)).count();
+        if own == skeleton.len() {
+            return Ok((Some(skeleton.clone()), Self::default()));
+        }
+        let names = skeleton.bones()[own..].iter().map(|bone| bone.name.clone()).collect();
+        let rest = skeleton.inverse_bind()[own..].iter().map(Affine3A::inverse).collect();
+        Ok((Some(skeleton.first(own)?), Self { names, rest, bones: Vec::new() }))
+    }
+}
+
+/// Weights of the same bones where others stand behind them, or are taken away.
+pub(crate) fn among_bones(weights: &SkinWeights, count: usize) -> Result<SkinWeights, SkinError> {
+    let (offsets, bones, values) = weights.compressed();
+    SkinWeights::from_compressed(offsets.to_vec(), bones.to_vec(), values.to_vec(), count)
+}
 
 /// A dataset in memory, of any rig.
 pub(crate) struct Loaded {
@@ -15,6 +47,8 @@ pub(crate) struct Loaded {
     pub header: DatasetHeader,
     /// The poses.
     pub recording: Recording,
+    /// What the rig shows besides its bones, which explains these.
+    pub guides: Guides,
     /// The rig's own skin, where it shows one, for the recording's bones.
     pub weights: Option<SkinWeights>,
     /// Milliseconds per pose of the rig, where it was another program.
@@ -33,11 +67,16 @@ impl Loaded {
         let (rest, header) = (reader.rest(), reader.header().clone());
         let count = header.poses.min(most);
         let mut chosen = (0..count).map(|index| index * header.poses / count).peekable();
+        let (skeleton, mut guides) = match &rest.skeleton {
+            Some(skeleton) => Guides::apart(skeleton).map_err(|error| JobError::unusable(folder, error))?,
+            None => (None, Guides::default()),
+        };
+        let own = skeleton.as_ref().map_or(0, Skeleton::len);
         let mut recording = Recording {
             mesh: rest.mesh.clone(),
-            skeleton: rest.skeleton.clone(),
+            skeleton,
             specs: header.controls.clone(),
-            bones: Vec::with_capacity(count * rest.bone_count()),
+            bones: Vec::new(),
             controls: Vec::with_capacity(count * header.controls.len()),
             vertices: Vec::with_capacity(count * rest.mesh.vertex_count()),
         };
@@ -51,7 +90,9 @@ impl Loaded {
                 while let Some(pose) = chosen.next_if(|pose| range.contains(pose)) {
                     let place = pose - range.start;
                     recording.controls.extend_from_slice(&chunk.poses()[place * width..(place + 1) * width]);
-                    recording.bones.extend(chunk.skeleton_of(place).0);
+                    let mut bones = chunk.skeleton_of(place).0;
+                    guides.bones.extend(bones.drain(own.min(bones.len())..));
+                    recording.bones.append(&mut bones);
                     let flat = &chunk.vertices()[place * height..(place + 1) * height];
                     recording.vertices.extend(flat.chunks_exact(3).map(Vec3::from_slice));
                 }
@@ -62,7 +103,9 @@ impl Loaded {
             }
         }
         watch.event(Event::Finished);
-        Ok(Self { header, weights: rest.weights.clone(), recording, rig_ms: reader.rig_ms() })
+        let weights = rest.weights.as_ref().map(|weights| among_bones(weights, own));
+        let weights = weights.transpose().map_err(|error| JobError::unusable(folder, error))?;
+        Ok(Self { header, weights, recording, guides, rig_ms: reader.rig_ms() })
     }
 
     /// Reads at most `most` poses of a dataset that a twin is to be held against: of its mesh, with its bones in its
@@ -90,6 +133,11 @@ impl Loaded {
     pub fn recorded<'a>(&'a self, folder: &'a Path) -> Recorded<'a> {
         Recorded { folder, header: &self.header, recording: &self.recording }
     }
+}
+
+/// All poses of a dataset, for studies that learn from them more than once.
+pub fn read_recording(folder: &Path, watch: &dyn Watch) -> Result<Recording, JobError> {
+    Ok(Loaded::read(folder, watch)?.recording)
 }
 
 /// Whether a twin can be posed by what was recorded; puts the bones into its order, by name. Says what does not fit.

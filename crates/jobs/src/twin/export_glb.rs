@@ -354,7 +354,10 @@ pub(super) fn takes(
     rig: Option<&dyn Rig>,
     watch: &dyn Watch,
 ) -> Result<Vec<Take>, JobError> {
-    let every = || rig.iter().flat_map(|rig| rig.clips()).map(|clip| clip.name.clone()).collect();
+    let every = || {
+        let clips = rig.iter().flat_map(|rig| rig.clips()).filter(|clip| !clip.is_for_motion());
+        clips.map(|clip| clip.name.clone()).collect()
+    };
     let names: Vec<String> = if config.clips.is_empty() { every() } else { config.clips.clone() };
     let mut takes = Vec::new();
     for name in &names {

@@ -2,7 +2,7 @@
 //! a kind supplies `Learn`. Start at [`learn`].
 
 use super::checkpoint::Checkpoints;
-use super::data::Loaded;
+use super::data::{Guides, Loaded};
 use super::kinds::{LearnDetails, Learning};
 use super::mechanism::{MechanismChoice, MechanismReport, Posing};
 use crate::outputs::check_file;
@@ -11,12 +11,15 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_core::mesh::Fnv;
+use understudy_io::dataset::DatasetHeader;
 use understudy_learn::{HeldBack, Recording};
 use understudy_rigs::Rig;
 use understudy_runtime::{Distances, Precision, Training, Twin, TwinError};
 
 /// Among the details of a twin's training: milliseconds per pose of the original.
 const RIG_MS: &str = "rig_ms";
+/// Among them: what the poses are (rig, method, seed, clips), which `eval` holds against its test sets.
+pub(crate) const DATA: &str = "data";
 
 /// What the original took per pose when it was sampled, where it was another program.
 pub(crate) fn recorded_rig_ms(twin: &Twin) -> Option<f64> {
@@ -118,6 +121,8 @@ pub(crate) struct Run<'a> {
     pub rig_name: &'a str,
     /// Milliseconds per pose of the rig, where they were recorded with its poses.
     pub rig_ms: Option<f64>,
+    /// What the poses are, where they are a whole dataset.
+    pub data: Option<serde_json::Value>,
     pub watch: &'a dyn Watch,
     pub start: Instant,
 }
@@ -143,10 +148,14 @@ impl Run<'_> {
         self.config.precision()
     }
 
-    /// Keeps the rig's own time in the twin, so that `bench` can show both where the rig is not at hand.
-    pub fn note_rig_time(&self, training: &mut Training) {
+    /// Keeps in the twin the rig's own time, so that `bench` can show both where the rig is not at hand, and what it was
+    /// learned from.
+    pub fn note_origin(&self, training: &mut Training) {
         if let Some(ms) = self.rig_ms {
             training.details.insert(RIG_MS.into(), ms.into());
+        }
+        if let Some(data) = &self.data {
+            training.details.insert(DATA.into(), data.clone());
         }
     }
 
@@ -187,9 +196,23 @@ pub fn learn(config: &LearnConfig, watch: &dyn Watch) -> Result<LearnReport, Job
     let rig_name = loaded.header.rig.clone();
     check_file(&config.output, &[&rigs::source_file(&rig_name)])?;
     let rig = loaded.recorded(&config.data).rig(config.rig.as_deref(), watch)?;
-    let rig_ms = loaded.rig_ms;
-    let source = Source { rig_name: &rig_name, poses: loaded.recording, rig: rig.as_deref(), rig_ms };
+    let (rig_ms, data) = (loaded.rig_ms, Some(facts(&loaded.header)));
+    let source = Source {
+        rig_name: &rig_name,
+        poses: loaded.recording,
+        guides: loaded.guides,
+        rig: rig.as_deref(),
+        rig_ms,
+        data,
+    };
     learn_from(config, source, watch, start)
+}
+
+/// What a twin's file keeps of the dataset that it was learned from.
+fn facts(header: &DatasetHeader) -> serde_json::Value {
+    serde_json::json!({
+        "rig": header.rig, "method": header.method, "seed": header.seed, "settings": header.settings,
+    })
 }
 
 /// What is learned from.
@@ -197,10 +220,14 @@ pub(crate) struct Source<'a> {
     /// The rig's name.
     pub rig_name: &'a str,
     pub poses: Recording,
+    /// Bones that move no vertex, of the same poses.
+    pub guides: Guides,
     /// The rig itself, where it is at hand.
     pub rig: Option<&'a dyn Rig>,
     /// Its milliseconds per pose, where they were recorded.
     pub rig_ms: Option<f64>,
+    /// What the poses are, for the twin's file.
+    pub data: Option<serde_json::Value>,
 }
 
 /// [`learn`] with the poses at hand: the dataset of `config` is only a name.
@@ -213,11 +240,11 @@ pub(crate) fn learn_from(
     let job = config.learning.job();
     job.check()?;
     let pool = threads::pool(config.threads)?;
-    let Source { rig_name, poses, rig, rig_ms } = source;
+    let Source { rig_name, poses, guides, rig, rig_ms, data } = source;
     let count = poses.len();
-    let run = Run { config, rig_name, rig_ms, watch, start };
+    let run = Run { config, rig_name, rig_ms, data, watch, start };
     let posing = match config.learning {
-        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, config.mechanism),
+        Learning::Body(_) | Learning::Diff(_) => Posing::keep(&poses, &guides, config.mechanism),
         Learning::Face(_) | Learning::Skin(_) => None,
     };
     let learned = pool.install(|| job.learn(&run, poses, rig))?;

@@ -1,6 +1,7 @@
 //! What a twin with bones gets so that controls alone pose it: the rig's own mechanism where the rig shows it, else one
 //! that is learned from the poses. Start at `Posing`; `learn` attaches what comes out to the twin.
 
+use super::data::Guides;
 use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -108,15 +109,21 @@ pub(super) struct Posing {
 
 impl Posing {
     /// Of poses with bones; `None` of others and where no mechanism is wanted.
-    pub fn keep(poses: &Recording, choice: MechanismChoice) -> Option<Self> {
+    pub fn keep(poses: &Recording, guides: &Guides, choice: MechanismChoice) -> Option<Self> {
         let skeleton = poses.skeleton.clone().filter(|_| choice != MechanismChoice::None)?;
         let chosen = poses.spread(MOST_POSES);
+        let own = skeleton.bones().iter().map(|bone| bone.name.clone());
+        let rest = skeleton.inverse_bind().iter().map(Affine3A::inverse);
+        let count = guides.names.len();
+        let bones_of =
+            |pose: &usize| poses.bones_of(*pose).iter().chain(&guides.bones[pose * count..][..count]);
         let kept = PosedBones {
             specs: poses.specs.clone(),
-            names: skeleton.bones().iter().map(|bone| bone.name.clone()).collect(),
+            names: own.chain(guides.names.iter().cloned()).collect(),
             parents: skeleton.bones().iter().map(|bone| bone.parent).collect(),
-            rest: skeleton.inverse_bind().iter().map(Affine3A::inverse).collect(),
-            bones: chosen.iter().flat_map(|pose| poses.bones_of(*pose)).copied().collect(),
+            rest: rest.chain(guides.rest.iter().copied()).collect(),
+            bones: chosen.iter().flat_map(bones_of).copied().collect(),
+            guides: count,
             controls: chosen.iter().flat_map(|pose| poses.controls_of(*pose)).copied().collect(),
         };
         let (held, _) = kept.split();
@@ -149,7 +156,10 @@ impl Posing {
             return Ok((twin, report));
         }
         // The twin's tree, which was found from motion where the file's says nothing.
-        self.poses.parents = bones.iter().map(|bone| bone.parent).collect();
+        let roots = std::iter::repeat_n(None, self.poses.guides);
+        self.poses.parents = bones.iter().map(|bone| bone.parent).chain(roots).collect();
+        // A rig that shows other guides than were recorded says nothing about these.
+        let rig = rig.filter(|rig| self.poses.guides == rig.guides().len());
         let total = self.poses.names.len() as u64;
         watch.event(Event::Started { what: "learning controls → bones", total, unit: "bones" });
         let step = |done: usize| {
@@ -188,7 +198,8 @@ impl Posing {
         for (pose, truth) in &self.weighed {
             let controls = self.poses.controls_of(*pose);
             let extras: Vec<f32> = places.iter().map(|place| controls[*place]).collect();
-            let bones = Pose::Bones { bones: self.poses.bones_of(*pose), extras: &extras };
+            let bones = &self.poses.bones_of(*pose)[..self.skeleton.len()];
+            let bones = Pose::Bones { bones, extras: &extras };
             player.pose(bones, &mut by_bones)?;
             player.pose(Pose::Controls(controls), &mut by_controls)?;
             for ((own, other), truth) in by_controls.iter().zip(&by_bones).zip(truth) {

@@ -17,6 +17,6 @@ pub mod learn;
 pub mod mechanism;
 mod record;
 
-pub use data::open_twin;
+pub use data::{open_twin, read_recording};
 pub use kinds::*;
 pub use understudy_runtime::{Distances, Twin};

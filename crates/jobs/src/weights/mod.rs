@@ -5,6 +5,8 @@
 pub mod deform;
 mod handles;
 mod maps;
+mod page;
+pub mod session;
 pub mod transfer;
 
 use crate::outputs::{check_distinct, check_file};
@@ -42,12 +44,16 @@ pub struct WeightsConfig {
     pub npz: Option<PathBuf>,
     /// A sheet of weight maps, too.
     pub maps: Option<PathBuf>,
+    /// A page about them, too.
+    pub report: Option<PathBuf>,
     /// How weights are solved.
     pub settings: WeightSettings,
     /// How examples improve them.
     pub example_settings: ExampleSettings,
     /// Threads; the file does not depend on it.
     pub threads: usize,
+    /// Shown on the page.
+    pub command: String,
 }
 
 impl Default for WeightsConfig {
@@ -59,9 +65,11 @@ impl Default for WeightsConfig {
             output: PathBuf::new(),
             npz: None,
             maps: None,
+            report: None,
             settings: WeightSettings::default(),
             example_settings: ExampleSettings::default(),
             threads: threads::available(),
+            command: String::new(),
         }
     }
 }
@@ -120,6 +128,10 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
     let mut outputs = vec![("the skinned mesh", config.output.as_path())];
     outputs.extend(config.npz.iter().map(|path| ("the arrays", path.as_path())));
     outputs.extend(config.maps.iter().map(|path| ("the maps", path.as_path())));
+    outputs.extend(config.report.iter().map(|path| ("the page", path.as_path())));
+    if let Some(page) = config.report.as_ref().filter(|page| page.extension().is_none_or(|e| e != "html")) {
+        return Err(JobError::unusable(page, "a page is written as .html"));
+    }
     outputs.iter().try_for_each(|(_, path)| check_file(path, &read))?;
     check_distinct(&outputs)?;
     let pool = threads::pool(config.threads)?;
@@ -152,11 +164,10 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
     if let Some(path) = &config.npz {
         let mut npz = NpzWriter::new();
         let numbers: Vec<f32> = values.iter().map(|w| *w as f32).collect();
-        npz.strings("names", &solved.names).f32(
-            "weights",
-            &[mesh.vertex_count(), solved.columns()],
-            &numbers,
-        );
+        let places: Vec<f32> = solved.places.iter().flat_map(|p| p.as_vec3().to_array()).collect();
+        npz.strings("names", &solved.names)
+            .f32("weights", &[mesh.vertex_count(), solved.columns()], &numbers)
+            .f32("places", &[solved.columns(), 3], &places);
         npz.write(path)?;
     }
     if let Some(path) = &config.maps {
@@ -164,7 +175,7 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
         understudy_io::write_atomic(path, &picture.to_png())?;
     }
     let small = values.iter().filter(|w| **w < 0.05).count();
-    Ok(WeightsReport {
+    let report = WeightsReport {
         output: config.output.clone(),
         bytes: bytes.len(),
         vertices: mesh.vertex_count(),
@@ -173,9 +184,16 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
         near_zero_share: small as f64 / values.len().max(1) as f64,
         solve: solved.report.clone(),
         seconds,
-        examples: optimised.map(|(_, report)| report),
+        examples: optimised.as_ref().map(|(_, report)| report.clone()),
         notes: watch.messages(),
-    })
+    };
+    if let Some(path) = &config.report {
+        let optimised = optimised.as_ref().map(|(optimised, _)| optimised);
+        let shown = page::Shown { name: &name, mesh: &mesh, solved: &solved, optimised, examples: &examples };
+        let page = pool.install(|| page::page(config, &report, &shown));
+        understudy_io::write_atomic(path, page.to_html().as_bytes())?;
+    }
+    Ok(report)
 }
 
 fn improve(

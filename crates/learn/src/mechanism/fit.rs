@@ -7,7 +7,7 @@ use crate::dense::Net;
 use crate::dense::train::{Stop, TrainSettings, train};
 use crate::matrix::{View, multiply};
 use understudy_core::linear_algebra::Cholesky;
-use understudy_core::{Channel, ControlKind, ControlSpec, Random};
+use understudy_core::{Channel, ControlKind, ControlSpec, ControlSpecs, Random};
 use understudy_runtime::DenseParts;
 use understudy_runtime::mechanism::learned::{FACTORS, Factor, LearnedBoneParts, NONE};
 
@@ -41,7 +41,15 @@ impl Family {
 }
 
 /// What a control can be, the likeliest first: a whole angle, as a joint's own channels are, half of it, as helpers take.
-pub(super) fn families_of(spec: &ControlSpec) -> Vec<Family> {
+pub(super) fn families_of(specs: &ControlSpecs, input: u32) -> Vec<Family> {
+    match specs.iter().nth(input as usize) {
+        Some(spec) => families_of_control(spec),
+        // Of a goal: distance, direction, rotation.
+        None => vec![Family::Number, Family::Cubic],
+    }
+}
+
+fn families_of_control(spec: &ControlSpec) -> Vec<Family> {
     let degree = 1f32.to_radians();
     match spec.kind {
         ControlKind::Joint { channel: Channel::RotateX | Channel::RotateY | Channel::RotateZ, .. } => {
@@ -74,12 +82,18 @@ pub(super) struct Design {
 
 impl Design {
     /// Terms of one control, of pairs and of triples, as many as fit: the first controls are taken for the strongest.
-    pub fn new(poses: &PosedBones, inputs: &[u32], families: &[Family], most: usize) -> Self {
+    pub fn new(
+        poses: &PosedBones,
+        target: &Target,
+        inputs: &[u32],
+        families: &[Family],
+        most: usize,
+    ) -> Self {
         /// Powers of a single control.
         const POWERS: u32 = 5;
         let (mut mean, mut scale) = (Vec::new(), Vec::new());
         for input in inputs {
-            let values = || (0..poses.len()).map(|pose| f64::from(poses.controls_of(pose)[*input as usize]));
+            let values = || (0..poses.len()).map(|pose| f64::from(target.input(poses, pose, *input)));
             let count = poses.len() as f64;
             let middle = values().sum::<f64>() / count;
             let spread = (values().map(|v| (v - middle).powi(2)).sum::<f64>() / count).sqrt();
@@ -145,11 +159,11 @@ impl Design {
     }
 
     /// Values of all terms for a pose.
-    fn row(&self, controls: &[f32], factors: &mut Vec<f64>, out: &mut [f64]) {
+    fn row(&self, input: impl Fn(u32) -> f32, factors: &mut Vec<f64>, out: &mut [f64]) {
         factors.clear();
-        for (input, factor) in &self.factors {
-            let place = *input as usize;
-            let control = controls[self.inputs[place] as usize];
+        for (place, factor) in &self.factors {
+            let place = *place as usize;
+            let control = input(self.inputs[place]);
             let x = f64::from((control - self.mean[place]) * self.scale[place]);
             factors.push(match factor {
                 Factor::Power(power) => x.powi(*power as i32),
@@ -164,12 +178,12 @@ impl Design {
     }
 
     /// `[rows × terms]`.
-    fn matrix(&self, poses: &PosedBones, rows: &[usize]) -> Vec<f64> {
+    fn matrix(&self, poses: &PosedBones, target: &Target, rows: &[usize]) -> Vec<f64> {
         let width = self.terms.len();
         let mut out = vec![0.0; rows.len() * width];
         let mut factors = Vec::new();
         for (row, slot) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
-            self.row(poses.controls_of(*row), &mut factors, slot);
+            self.row(|input| target.input(poses, *row, input), &mut factors, slot);
         }
         out
     }
@@ -186,7 +200,7 @@ impl Design {
             return (Vec::new(), means);
         }
         y.chunks_exact_mut(width).for_each(|row| row.iter_mut().zip(&means).for_each(|(n, m)| *n -= m));
-        let mut x = self.matrix(poses, rows);
+        let mut x = self.matrix(poses, target, rows);
         let mut centres = vec![0.0f64; terms];
         x.chunks_exact(terms).for_each(|row| centres.iter_mut().zip(row).for_each(|(m, n)| *m += n));
         centres.iter_mut().for_each(|centre| *centre /= count as f64);
@@ -232,7 +246,7 @@ impl Design {
         (weights, constants): &(Vec<f64>, Vec<f64>),
     ) -> Vec<f64> {
         let (terms, width) = (self.terms.len(), target.width());
-        let x = self.matrix(poses, rows);
+        let x = self.matrix(poses, target, rows);
         let mut out = Vec::with_capacity(rows.len() * width);
         for (index, row) in rows.iter().enumerate() {
             let x = &x[index * terms..][..terms];
@@ -250,6 +264,18 @@ impl Design {
 pub(super) fn residual(poses: &PosedBones, target: &Target, design: &Design, rows: &[usize]) -> Vec<f64> {
     let fit = design.fit(poses, target, rows);
     design.left(poses, target, rows, &fit)
+}
+
+/// What a fit to some poses leaves on others.
+pub(super) fn held_error(
+    poses: &PosedBones,
+    target: &Target,
+    design: &Design,
+    training: &[usize],
+    held: &[usize],
+) -> f64 {
+    let fit = design.fit(poses, target, training);
+    rms(&design.left(poses, target, held, &fit), held.len())
 }
 
 /// Root of the mean square of a row.
@@ -279,6 +305,7 @@ pub(super) fn fit_bone(
         parent: target.parent,
         rest: target.rest,
         moves: target.moves,
+        aim: target.aim.clone(),
         ..LearnedBoneParts::default()
     };
     if target.width() == 0 {
@@ -289,12 +316,10 @@ pub(super) fn fit_bone(
     // Which family each control is of is tried on few poses, one control after another.
     let few: Vec<usize> = training.iter().step_by((training.len() / 1200).max(1)).copied().collect();
     let error = |families: &[Family], rows: &[usize]| {
-        let design = Design::new(poses, &inputs, families, most.min(rows.len() / 4));
-        let fit = design.fit(poses, target, rows);
-        rms(&design.left(poses, target, &held, &fit), held.len())
+        let design = Design::new(poses, target, &inputs, families, most.min(rows.len() / 4));
+        held_error(poses, target, &design, rows, &held)
     };
-    let choices: Vec<Vec<Family>> =
-        inputs.iter().map(|input| families_of(poses.specs.get(*input as usize))).collect();
+    let choices: Vec<Vec<Family>> = inputs.iter().map(|input| families_of(&poses.specs, *input)).collect();
     let mut families: Vec<Family> = choices.iter().map(|all| all[0]).collect();
     let mut best = error(&families, &few);
     // All of a kind first: three angles of one joint are worth little unless all are angles.
@@ -318,7 +343,7 @@ pub(super) fn fit_bone(
             }
         }
     }
-    let design = Design::new(poses, &inputs, &families, most);
+    let design = Design::new(poses, target, &inputs, &families, most);
     let fit = design.fit(poses, target, &training);
     let closed = rms(&design.left(poses, target, &held, &fit), held.len());
     let (weights, constants) = &fit;
@@ -358,9 +383,8 @@ fn train_network(
     let (width, inputs, count) = (target.width(), design.inputs.len(), poses.len());
     let features: Vec<f32> = (0..count)
         .flat_map(|pose| {
-            let controls = poses.controls_of(pose);
             let normalised = design.inputs.iter().zip(design.mean.iter().zip(&design.scale));
-            normalised.map(move |(input, (mean, scale))| (controls[*input as usize] - mean) * scale)
+            normalised.map(move |(input, (mean, scale))| (target.input(poses, pose, *input) - mean) * scale)
         })
         .collect();
     let unit = rms(left, count).max(1e-12);

@@ -2,69 +2,96 @@
 //! poses by forward selection.
 
 use super::fit::{Design, Family, families_of, residual};
-use super::targets::Target;
+use super::targets::{Target, difference};
 use super::{MechanismLearnError, PosedBones};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use understudy_core::{Affine3A, Channel, ControlKind, Controls, Random};
 use understudy_rigs::{Rig, RigPose};
 
-/// Random poses in which every control is moved, besides the rest pose.
+/// Random poses in which every control is moved, besides the rest pose; fewer of a rig that takes longer than so many ms.
 const PROBE_POSES: u64 = 4;
+const PROBE_POSES_SLOW: u64 = 2;
+const SLOW_MS: f64 = 5.0;
+/// Transforms that are kept at most.
+const MOST_KEPT: usize = 8_000_000;
 
-/// The controls of every bone, the strongest first.
-pub(super) fn probe(
-    rig: &dyn Rig,
-    poses: &PosedBones,
-    targets: &[Target],
-) -> Result<Vec<Vec<u32>>, MechanismLearnError> {
-    let specs = rig.specs();
-    let size = poses.rest.iter().map(|bone| bone.translation.length()).fold(1.0, f32::max);
-    let locals = |pose: &RigPose| -> Vec<Affine3A> {
-        let local = |(bone, target): (usize, &Target)| match target.parent {
-            Some(parent) => pose.global.0[parent].inverse() * pose.global.0[bone],
-            None => pose.global.0[bone],
-        };
-        targets.iter().enumerate().map(local).collect()
-    };
-    let one = |control: usize| -> Result<Vec<f32>, MechanismLearnError> {
-        let mut strengths = vec![0.0f32; targets.len()];
-        let mut pose = RigPose::default();
-        for index in 0..=PROBE_POSES {
+/// What every control does to every bone, as the live rig shows it.
+pub(super) struct Probes {
+    size: f32,
+    controls: usize,
+    /// World transforms of all bones in each base pose, with their inverses.
+    bases: Vec<(Vec<Affine3A>, Vec<Affine3A>)>,
+    /// The control that was moved, in which base pose, and the bones after it with their inverses.
+    moved: Vec<(usize, usize, Vec<Affine3A>, Vec<Affine3A>)>,
+}
+
+impl Probes {
+    /// Moves every control to both ends of its range and to a random value, from rest and from random poses.
+    pub fn new(rig: &dyn Rig, poses: &PosedBones) -> Result<Self, MechanismLearnError> {
+        const VALUES: u64 = 3;
+        let specs = rig.specs();
+        let count = poses.names.len();
+        let room = MOST_KEPT / (2 * VALUES as usize * specs.len() * count).max(1);
+        let bases = if rig.pose_ms().is_some_and(|ms| ms > SLOW_MS) { PROBE_POSES_SLOW } else { PROBE_POSES };
+        let bases = bases.min(room.max(1) as u64 - 1);
+        let draw = |index: u64| -> Controls {
             let mut random = Random::stream(0x3ec4_a215, index);
             let draw: Vec<f32> = specs.iter().map(|s| random.truncated_normal(s.low, s.high)).collect();
-            let mut controls = if index == 0 { specs.defaults() } else { Controls(draw) };
-            rig.evaluate(&controls, &mut pose)?;
-            let before = locals(&pose);
+            if index == 0 { specs.defaults() } else { Controls(draw) }
+        };
+        let world = |controls: &Controls| -> Result<(Vec<Affine3A>, Vec<Affine3A>), MechanismLearnError> {
+            let mut pose = RigPose::default();
+            rig.evaluate(controls, &mut pose)?;
+            let mut bones = pose.global.0;
+            bones.append(&mut pose.guides);
+            bones.truncate(count);
+            let inverses = bones.iter().map(Affine3A::inverse).collect();
+            Ok((bones, inverses))
+        };
+        let base: Vec<_> = (0..=bases).map(|index| world(&draw(index))).collect::<Result<_, _>>()?;
+        let one = |job: u64| -> Result<_, MechanismLearnError> {
+            let (control, index, value) =
+                ((job / VALUES / (bases + 1)) as usize, job / VALUES % (bases + 1), job % VALUES);
             let spec = specs.get(control);
-            let other = Random::stream(control as u64, index).uniform(spec.low, spec.high);
-            for value in [spec.low, spec.high, other] {
-                controls.0[control] = value;
-                rig.evaluate(&controls, &mut pose)?;
-                let after = locals(&pose);
-                for ((strength, target), (a, b)) in
-                    strengths.iter_mut().zip(targets).zip(before.iter().zip(&after))
-                {
-                    if target.differs(a, b, size) {
-                        let turned = (a.matrix3 - b.matrix3).to_cols_array();
-                        let turned = turned.iter().fold(0.0f32, |most, n| most.max(n.abs()));
-                        let moved = a.translation.distance(b.translation) / super::LEVER_CM;
-                        *strength = strength.max(turned.max(moved));
-                    }
-                }
-            }
+            let mut controls = draw(index);
+            controls.0[control] = match value {
+                0 => spec.low,
+                1 => spec.high,
+                _ => Random::stream(control as u64, index).uniform(spec.low, spec.high),
+            };
+            let (bones, inverses) = world(&controls)?;
+            Ok((control, index as usize, bones, inverses))
+        };
+        let jobs = specs.len() as u64 * (bases + 1) * VALUES;
+        let moved = (0..jobs).into_par_iter().map(one).collect::<Result<_, _>>()?;
+        let size = poses.rest.iter().map(|bone| bone.translation.length()).fold(1.0, f32::max);
+        Ok(Self { size, controls: specs.len(), bases: base, moved })
+    }
+
+    /// How far each control moves a bone in the frame of another, the strongest first; those that do not are left out.
+    pub fn strengths(&self, bone: usize, frame: Option<usize>) -> Vec<(f32, u32)> {
+        let local = |bones: &[Affine3A], inverses: &[Affine3A]| match frame {
+            Some(frame) => inverses[frame] * bones[bone],
+            None => bones[bone],
+        };
+        let before: Vec<Affine3A> =
+            self.bases.iter().map(|(bones, inverses)| local(bones, inverses)).collect();
+        let mut strengths = vec![0.0f32; self.controls];
+        for (control, base, bones, inverses) in &self.moved {
+            let far = difference(&before[*base], &local(bones, inverses), self.size);
+            strengths[*control] = strengths[*control].max(far);
         }
-        Ok(strengths)
-    };
-    let strengths: Vec<Vec<f32>> = (0..specs.len()).into_par_iter().map(one).collect::<Result<_, _>>()?;
-    let of_bone = |bone: usize| {
         let mut found: Vec<(f32, u32)> =
-            (0..specs.len()).map(|control| (strengths[control][bone], control as u32)).collect();
-        found.retain(|(strength, _)| *strength > 0.0);
+            strengths.into_iter().zip(0..).filter(|(strength, _)| *strength > 0.0).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        found.into_iter().map(|(_, control)| control).collect()
-    };
-    Ok((0..targets.len()).map(of_bone).collect())
+        found
+    }
+
+    /// The controls that move a bone in the frame of another, the strongest first.
+    pub fn controls(&self, bone: usize, frame: Option<usize>) -> Vec<u32> {
+        self.strengths(bone, frame).into_iter().map(|(_, control)| control).collect()
+    }
 }
 
 /// The same from the poses alone. Controls that are channels of the bone itself come first; then, one after another, the
@@ -107,8 +134,8 @@ pub(super) fn estimate(poses: &PosedBones, target: &Target, name: &str) -> Vec<u
     let columns: Vec<Vec<f64>> = candidates.iter().map(|control| column(*control)).collect();
     loop {
         let families: Vec<Family> =
-            chosen.iter().map(|control| families_of(poses.specs.get(*control as usize))[0]).collect();
-        let design = Design::new(poses, &chosen, &families, TERMS.min(count / 4));
+            chosen.iter().map(|control| families_of(&poses.specs, *control)[0]).collect();
+        let design = Design::new(poses, target, &chosen, &families, TERMS.min(count / 4));
         let left = residual(poses, target, &design, &rows);
         let width = target.width();
         let power: f64 = left.iter().map(|n| n * n).sum::<f64>() / count as f64;

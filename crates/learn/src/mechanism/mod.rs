@@ -3,12 +3,16 @@
 //! found in `inputs`, the function in `fit`; what comes out is played by `understudy_runtime::mechanism`.
 
 mod fit;
+mod frames;
 mod inputs;
+#[cfg(test)]
+mod limb_tests;
 mod targets;
 #[cfg(test)]
 mod tests;
 
 use fit::{Fitted, fit_bone};
+use frames::Placing;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,6 +42,9 @@ pub struct PosedBones {
     pub bones: Vec<Affine3A>,
     /// Values, `[N · C]`.
     pub controls: Vec<f32>,
+    /// How many of the last bones are guides: they move no vertex, and nobody asks for them, but others are simple in
+    /// their frames.
+    pub guides: usize,
 }
 
 impl PosedBones {
@@ -59,6 +66,21 @@ impl PosedBones {
     /// Control values of a pose.
     pub fn controls_of(&self, pose: usize) -> &[f32] {
         &self.controls[pose * self.specs.len()..][..self.specs.len()]
+    }
+
+    /// Without guides.
+    fn without_guides(&self) -> Self {
+        let all = self.names.len();
+        let kept = all - self.guides;
+        let bones = self.bones.chunks_exact(all.max(1)).flat_map(|pose| &pose[..kept]);
+        Self {
+            names: self.names[..kept].to_vec(),
+            parents: self.parents[..kept].to_vec(),
+            rest: self.rest[..kept].to_vec(),
+            bones: bones.copied().collect(),
+            guides: 0,
+            ..self.clone()
+        }
     }
 
     /// Poses that are held back, and the others.
@@ -150,15 +172,27 @@ pub fn learn_mechanism(
     if poses.len() < FEWEST {
         return Err(MechanismLearnError::TooFewPoses(poses.len()));
     }
-    let targets: Vec<Target> =
-        (0..poses.names.len()).into_par_iter().map(|bone| Target::new(poses, bone)).collect();
-    let probed = rig.map(|rig| inputs::probe(rig, poses, &targets)).transpose()?;
+    let plain;
+    let (poses, placings) = match rig {
+        Some(rig) => (poses, Some(frames::choose(poses, &inputs::Probes::new(rig, poses)?))),
+        None if poses.guides > 0 => {
+            plain = poses.without_guides();
+            (&plain, None)
+        }
+        None => (poses, None),
+    };
+    let probed = placings.is_some();
+    let own = |bone: usize| Placing { parent: poses.parents[bone], ..Placing::default() };
+    let placings = placings.unwrap_or_else(|| (0..poses.names.len()).map(own).collect());
+    let place =
+        |(bone, placing): (usize, &Placing)| Target::new(poses, bone, placing.parent, placing.aim.clone());
+    let targets: Vec<Target> = placings.par_iter().enumerate().map(place).collect();
     let done = AtomicUsize::new(0);
     let one = |bone: usize| -> Result<Fitted, MechanismLearnError> {
         let target = &targets[bone];
-        let inputs = match &probed {
-            Some(found) => found[bone].clone(),
-            None => inputs::estimate(poses, target, &poses.names[bone]),
+        let inputs = match probed {
+            true => placings[bone].inputs.clone(),
+            false => inputs::estimate(poses, target, &poses.names[bone]),
         };
         let fitted = fit_bone(poses, target, inputs, settings, bone as u64);
         match watch(done.fetch_add(1, Ordering::Relaxed) + 1) {
@@ -181,9 +215,9 @@ pub fn learn_mechanism(
         }
         parts.push(fitted.parts);
     }
-    let mut mechanism = Mechanism::learned(poses.specs.clone(), parts)?;
+    let mut mechanism = Mechanism::learned_with_guides(poses.specs.clone(), parts, poses.guides)?;
     mechanism.figures = Some(figures(poses, &mechanism));
-    Ok(LearnedBones { mechanism, fits, probed: probed.is_some() })
+    Ok(LearnedBones { mechanism, fits, probed })
 }
 
 /// How far bones are from the rig's on the poses that were held back.
@@ -200,7 +234,7 @@ fn figures(poses: &PosedBones, mechanism: &Mechanism) -> MechanismFigures {
             (sum, most) = (sum + angle, most.max(angle));
             away += f64::from(own.translation.distance(truth.translation)) * 10.0;
         }
-        let count = poses.names.len().max(1) as f64;
+        let count = own.len().max(1) as f64;
         (sum / count, most, away / count)
     };
     let each: Vec<(f64, f64, f64)> = held.par_iter().map(of_pose).collect();

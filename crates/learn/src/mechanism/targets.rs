@@ -2,7 +2,7 @@
 
 use super::{LEVER_CM, PosedBones};
 use understudy_core::Affine3A;
-use understudy_runtime::mechanism::learned::{Moves, rotation_and_stretch};
+use understudy_runtime::mechanism::learned::{AIM_INPUTS, Aim, Moves, rotation_and_stretch};
 
 /// Changes below these are rounding: of columns of a rotation or of a stretch, and of places as a share of the size of the
 /// character.
@@ -13,6 +13,10 @@ const STILL_PLACE: f32 = 5e-6;
 pub(super) struct Target {
     /// In whose frame.
     pub parent: Option<usize>,
+    /// Where that frame points to.
+    pub aim: Option<Aim>,
+    /// What the bone sees of its goal, `[N × AIM_INPUTS]`.
+    seen: Vec<f32>,
     /// In that frame; what never changes has its constant value.
     pub rest: Affine3A,
     pub moves: Moves,
@@ -23,22 +27,33 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub fn new(poses: &PosedBones, bone: usize) -> Self {
+    /// Of a bone in the frame of another, or in one that points from there to a goal.
+    pub fn new(poses: &PosedBones, bone: usize, parent: Option<usize>, aim: Option<Aim>) -> Self {
         // A parent that shrinks to nothing has no frame: then the next above.
-        let mut parent = poses.parents[bone];
+        let mut parent = parent;
         let usable = |parent: usize| {
             let solid = |pose: usize| rotation_and_stretch(&poses.bones_of(pose)[parent].matrix3).is_some();
             (0..poses.len()).all(solid) && rotation_and_stretch(&poses.rest[parent].matrix3).is_some()
         };
-        while let Some(above) = parent.filter(|parent| !usable(*parent)) {
+        while let Some(above) = parent.filter(|parent| aim.is_none() && !usable(*parent)) {
             parent = poses.parents[above];
         }
-        let local = |global: &[Affine3A]| match parent {
-            Some(parent) => global[parent].inverse() * global[bone],
-            None => global[bone],
+        let mut seen = Vec::new();
+        let mut local = |global: &[Affine3A]| {
+            let parent = parent.map_or(Affine3A::IDENTITY, |parent| global[parent]);
+            let frame = match &aim {
+                Some(aim) => {
+                    let (frame, inputs) = aim.look(&parent, &global[aim.target]);
+                    seen.extend(inputs);
+                    frame
+                }
+                None => parent,
+            };
+            frame.inverse() * global[bone]
         };
         let locals: Vec<Affine3A> = (0..poses.len()).map(|pose| local(poses.bones_of(pose))).collect();
         let rest = local(&poses.rest);
+        seen.truncate(poses.len() * AIM_INPUTS);
         let solid = |local: &Affine3A| rotation_and_stretch(&local.matrix3).is_some();
         let collapses = !(solid(&rest) && locals.iter().all(solid));
         let everything = Moves { turns: !collapses, stretches: !collapses, collapses, shifts: true };
@@ -93,7 +108,15 @@ impl Target {
             let places = weights.len() - 3;
             weights[places..].fill(1.0 / LEVER_CM);
         }
-        Self { parent, rest, moves, numbers, weights }
+        Self { parent, aim, seen, rest, moves, numbers, weights }
+    }
+
+    /// What a bone sees in a pose: a control, or behind them a number of its goal.
+    pub fn input(&self, poses: &PosedBones, pose: usize, input: u32) -> f32 {
+        match (input as usize).checked_sub(poses.specs.len()) {
+            Some(number) => self.seen[pose * AIM_INPUTS + number],
+            None => poses.controls_of(pose)[input as usize],
+        }
     }
 
     pub fn width(&self) -> usize {
@@ -104,10 +127,14 @@ impl Target {
     pub fn of(&self, pose: usize) -> &[f32] {
         &self.numbers[pose * self.width()..][..self.width()]
     }
+}
 
-    /// Whether two local transforms differ by more than rounding.
-    pub fn differs(&self, a: &Affine3A, b: &Affine3A, size: f32) -> bool {
-        !a.matrix3.abs_diff_eq(b.matrix3, STILL)
-            || a.translation.distance(b.translation) > 2.0 * STILL_PLACE * size
+/// How far two local transforms differ, in radians or lengths from [`LEVER_CM`]; zero where it is rounding.
+pub(super) fn difference(a: &Affine3A, b: &Affine3A, size: f32) -> f32 {
+    let turned = (a.matrix3 - b.matrix3).to_cols_array().iter().fold(0.0f32, |most, n| most.max(n.abs()));
+    let moved = a.translation.distance(b.translation);
+    match turned <= STILL && moved <= 2.0 * STILL_PLACE * size {
+        true => 0.0,
+        false => turned.max(moved / LEVER_CM),
     }
 }

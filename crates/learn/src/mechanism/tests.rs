@@ -64,6 +64,7 @@ fn record(specs: &ControlSpecs, mechanism: &JointMechanism, count: u64) -> Posed
         rest: skeleton.rest_global().to_vec(),
         bones,
         controls,
+        guides: 0,
     }
 }
 
@@ -142,6 +143,7 @@ fn a_bone_that_shrinks_to_nothing_and_one_that_is_mirrored_are_learned() {
         rest,
         bones,
         controls,
+        guides: 0,
     };
     let learned =
         learn_mechanism(&poses, None, &MechanismSettings::default(), &|_| true).expect("learned").mechanism;

@@ -73,8 +73,8 @@ pub struct SkinSettings {
     pub bones: usize,
     /// Most bones per vertex.
     pub influences: usize,
-    /// Principal components of what the skin leaves.
-    pub components: usize,
+    /// Principal components of what the skin leaves; `None`: as many as held-back poses ask for, see [`learn`].
+    pub components: Option<usize>,
     /// Hidden layers of the network.
     pub widths: Vec<usize>,
     /// Poses that bones and weights are found in, spread evenly.
@@ -94,7 +94,7 @@ impl Default for SkinSettings {
         Self {
             bones: 64,
             influences: 8,
-            components: 0,
+            components: None,
             widths: vec![256, 128],
             poses: 120,
             rounds: [10, 30],
@@ -131,7 +131,8 @@ impl SkinSettings {
             };
         within("number of bones", self.bones, [1, Self::MOST_BONES], "1 to 256")?;
         within("number of influences", self.influences, [1, Self::MOST_INFLUENCES], "1 to 8")?;
-        within("number of components", self.components, [0, Self::MOST_COMPONENTS], "0 to 512")?;
+        let components = self.components.unwrap_or(0);
+        within("number of components", components, [0, Self::MOST_COMPONENTS], "0 to 512")?;
         within("number of hidden layers", self.widths.len(), [0, 4], "0 to 4")?;
         for width in &self.widths {
             within("width of a hidden layer", *width, [1, 4096], "1 to 4096")?;
@@ -214,6 +215,12 @@ pub struct LearnedSkin {
     pub report: SkinReport,
 }
 
+/// Bones limit the twin where they leave more than this share of what linear regression misses, and more than nobody sees.
+const ENOUGH: f64 = 0.25;
+const UNSEEN_CM: f64 = 2e-4;
+/// The most components, and bytes of them, that a twin gets without being asked.
+const MOST_WORTHWHILE: usize = 64;
+const MOST_BYTES: usize = 2_400_000;
 /// Motion below this is rounding, cm.
 const STILL_CM: f32 = 1e-5;
 
@@ -224,6 +231,10 @@ pub fn held_back(poses: usize, settings: &SkinSettings) -> Vec<u32> {
 
 /// Learns a skin twin. The live rig, where there is one, says which controls matter. `watch` hears of every step and may
 /// end the work by `false`.
+///
+/// Where the number of components is left open there are none as long as bones are not what limits the twin: while they
+/// leave less on held-back poses than a quarter of what linear regression of the bones misses there. Otherwise there are
+/// the fewest with which bones and components leave so little, or less than anybody sees.
 pub fn learn(
     mut poses: Recording,
     rig: Option<&dyn Rig>,
@@ -252,8 +263,16 @@ pub fn learn(
     };
     let (weights, centres) = skin(&poses, &held, settings, watch)?;
     let design = Design::new(&weights, &centres, poses.mesh.positions());
-    let basis = components(&poses, &held, &design, settings.components);
-    let targets = design.targets(&poses, &basis);
+    let plain = design.targets(&poses, &[]);
+    let basis = match settings.components {
+        Some(count) => components(&poses, &held, &design, count),
+        None => {
+            let missed = network::linear_miss_cm(&poses, &inputs, &plain, &held);
+            let goal = (ENOUGH * missed).max(UNSEEN_CM);
+            worthwhile(&poses, &held, &design, plain.left_cm(&held), goal)
+        }
+    };
+    let targets = if basis.is_empty() { plain } else { design.targets(&poses, &basis) };
     let trained = network::train_network(&poses, &inputs, &targets, &held, settings, |done, rmse_cm| {
         let total = settings.train.epochs;
         watch(SkinProgress::Network { done, total, rmse_mm: rmse_cm * 10.0 })
@@ -381,6 +400,42 @@ fn rounded(weights: &SkinWeights) -> SkinWeights {
     };
     let rows: Vec<Vec<(u16, f32)>> = (0..weights.vertex_count()).map(row).collect();
     SkinWeights::from_rows(&rows, weights.bone_count()).expect("rows that sum to one")
+}
+
+/// The fewest components with which no more than `goal` cm is left of held-back poses (root mean square over vertices, mean
+/// over poses), of which the bones alone leave `left`; as many as there may be where that is not reached.
+fn worthwhile(poses: &Recording, held: &[u32], design: &Design, left: f64, goal: f64) -> Vec<Vec<f64>> {
+    /// Poses that are asked, and bytes of a component per vertex.
+    const ASKED: usize = 64;
+    const BYTES: usize = 6;
+    if left <= goal {
+        return Vec::new();
+    }
+    let vertices = poses.mesh.vertex_count().max(1);
+    let mut basis = components(poses, held, design, MOST_WORTHWHILE.min(MOST_BYTES / (BYTES * vertices)));
+    let step = held.len().div_ceil(ASKED).max(1);
+    let asked: Vec<u32> = held.iter().copied().step_by(step).collect();
+    // Of every pose what is left without components, then with ever more of them; mean squares.
+    let lefts: Vec<Vec<f64>> = asked
+        .par_iter()
+        .map(|pose| {
+            let rest = design.left(poses.vertices_of(*pose as usize));
+            let square = rest.iter().map(|r| r * r).sum::<f64>() / vertices as f64;
+            let said = basis.iter().map(|way| {
+                (way.iter().zip(&rest).map(|(w, r)| w * r).sum::<f64>() / vertices as f64).powi(2)
+            });
+            let less = said.scan(square, |left, said| {
+                *left = (*left - said).max(0.0);
+                Some(*left)
+            });
+            std::iter::once(square).chain(less.collect::<Vec<_>>()).collect()
+        })
+        .collect();
+    let mean =
+        |count: usize| lefts.iter().map(|pose| pose[count].sqrt()).sum::<f64>() / lefts.len().max(1) as f64;
+    let enough = (0..=basis.len()).find(|count| mean(*count) <= goal).unwrap_or(basis.len());
+    basis.truncate(enough);
+    basis
 }
 
 /// Principal components of what the best bones leave, each of unit root mean square per vertex, `[K][3 V]`.

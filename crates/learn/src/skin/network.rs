@@ -27,31 +27,65 @@ pub(super) struct Trained {
     pub epochs: usize,
 }
 
-pub(super) fn train_network(
+/// Linear regression of what the network is to learn, and what that leaves.
+struct Regressed {
+    /// What the network sees of all poses, `[N × inputs]`.
+    x: Vec<f32>,
+    linear: DenseParts,
+    /// `[N × height]`.
+    left: Vec<f32>,
+    /// Of held-back poses, root mean square over vertices, mean over poses, cm.
+    miss_cm: f64,
+}
+
+fn regress(
     poses: &Recording,
     (inputs, mean, scale): &NormalisedControls,
     targets: &Targets,
     held: &[u32],
-    settings: &SkinSettings,
-    mut watch: impl FnMut(usize, f64) -> bool,
-) -> Result<Trained, SkinLearnError> {
-    let (width, height, count) = (inputs.len(), targets.height, poses.len());
+) -> Regressed {
+    let (width, height) = (inputs.len(), targets.height);
     let seen = |pose: usize| {
         let controls = poses.controls_of(pose);
         let one = |((i, m), s): ((&u32, &f32), &f32)| (controls[*i as usize] - m) * s;
         inputs.iter().zip(mean).zip(scale).map(one).collect::<Vec<f32>>()
     };
-    let x: Vec<f32> = (0..count).flat_map(seen).collect();
+    let x: Vec<f32> = (0..poses.len()).flat_map(seen).collect();
     let linear = regression(&x, width, targets, held);
     let mut left = targets.numbers.clone();
     for (x, y) in x.chunks_exact(width).zip(left.chunks_exact_mut(height)) {
         subtract(&linear, x, y);
     }
-    let power = |row: usize| {
-        left[row * height..(row + 1) * height].iter().map(|y| f64::from(*y).powi(2)).sum::<f64>()
-    };
-    let linear_rmse_cm =
-        held.iter().map(|row| power(*row as usize).sqrt()).sum::<f64>() / held.len().max(1) as f64;
+    let miss = |row: &u32| squares(&left[*row as usize * height..][..height]).sqrt();
+    let miss_cm = held.iter().map(miss).sum::<f64>() / held.len().max(1) as f64;
+    Regressed { x, linear, left, miss_cm }
+}
+
+/// What linear regression misses of held-back poses, root mean square over vertices, mean over poses, cm.
+pub(super) fn linear_miss_cm(
+    poses: &Recording,
+    inputs: &NormalisedControls,
+    targets: &Targets,
+    held: &[u32],
+) -> f64 {
+    regress(poses, inputs, targets, held).miss_cm
+}
+
+fn squares(numbers: &[f32]) -> f64 {
+    numbers.iter().map(|y| f64::from(*y).powi(2)).sum()
+}
+
+pub(super) fn train_network(
+    poses: &Recording,
+    inputs: &NormalisedControls,
+    targets: &Targets,
+    held: &[u32],
+    settings: &SkinSettings,
+    mut watch: impl FnMut(usize, f64) -> bool,
+) -> Result<Trained, SkinLearnError> {
+    let (width, height, count) = (inputs.0.len(), targets.height, poses.len());
+    let Regressed { x, linear, mut left, miss_cm: linear_rmse_cm } = regress(poses, inputs, targets, held);
+    let power = |row: usize| squares(&left[row * height..(row + 1) * height]);
     let whole = ((0..count).map(power).sum::<f64>() / count.max(1) as f64).sqrt();
     let done = |epochs| Trained {
         hidden: Vec::new(),
@@ -66,11 +100,11 @@ pub(super) fn train_network(
     }
     // Most controls rest in most poses: inputs are made so large that hidden units leave the straight part of tanh, where
     // nothing but regression is learned.
-    let squares = x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / count as f64;
+    let seen = squares(&x) / count as f64;
     let gain = {
         // Variance of weights that begin uniform in ±√(6 / (in + out)).
         let variance = 2.0 / (width + settings.widths[0]) as f64;
-        (FIRST_ACTIVATION / (variance * squares).sqrt().max(f64::MIN_POSITIVE)) as f32
+        (FIRST_ACTIVATION / (variance * seen).sqrt().max(f64::MIN_POSITIVE)) as f32
     };
     let scaled: Vec<f32> = x.iter().map(|x| x * gain).collect();
     // Numbers of size one.

@@ -73,13 +73,30 @@ fn what_is_linear_is_exact_and_what_is_not_is_learned() {
 fn components_add_what_a_skin_cannot() {
     let poses = recording(300, true, true);
     let one = settings(1);
-    let bare = learn(poses.clone(), None, "strip", &one, &|_| true).expect("it can be learned");
-    let more = SkinSettings { components: 6, ..one };
+    let bare = SkinSettings { components: Some(0), ..one.clone() };
+    let bare = learn(poses.clone(), None, "strip", &bare, &|_| true).expect("it can be learned");
+    let more = SkinSettings { components: Some(6), ..one };
     let more = learn(poses.clone(), None, "strip", &more, &|_| true).expect("it can be learned");
     // Two bones that blend along the strip, one of which is curved: four ways, and no more are made up.
     assert_eq!(more.report.components, 4);
     let [bare, more] = [bare, more].map(|learned| measured(&poses, learned.parts, Precision::Half).mean_mm);
     assert!(more < 0.3 * bare, "{bare} mm without components, {more} mm with them");
+}
+
+#[test]
+fn components_are_taken_where_bones_are_what_limits_a_twin() {
+    // Linear in the controls: regression is exact, and one bone cannot follow two that blend along the strip.
+    let poses = recording(300, false, true);
+    let by = |bones: usize| {
+        learn(poses.clone(), None, "strip", &settings(bones), &|_| true).expect("it can be learned")
+    };
+    let one = by(1);
+    assert!((2..=4).contains(&one.report.components), "{:?}", one.report);
+    let found = measured(&poses, one.parts, Precision::Half);
+    assert!(found.mean_mm < 0.03, "{found:?} {:?}", one.report);
+    // Bones that can be exact need none.
+    let four = by(4);
+    assert!(four.report.components == 0 || four.report.skin_rmse_mm > 0.002, "{:?}", four.report);
 }
 
 #[test]
@@ -155,7 +172,7 @@ fn settings_that_make_no_sense_are_refused() {
     refused(&|s| s.bones = 0);
     refused(&|s| s.bones = 257);
     refused(&|s| s.influences = 9);
-    refused(&|s| s.components = 10_000);
+    refused(&|s| s.components = Some(10_000));
     refused(&|s| s.widths = vec![0]);
     refused(&|s| s.train.rate = f32::NAN);
     refused(&|s| s.train.epochs = 0);

@@ -2,6 +2,7 @@
 //! [`Description::parse`].
 
 use super::protocol::{ProtocolError, affine};
+use crate::Guide;
 use serde::Deserialize;
 use understudy_core::{
     Affine3A, Bone, Channel, Clip, ControlKind, ControlSpec, ControlSpecs, Curve, Face, Interpolation,
@@ -19,6 +20,8 @@ pub struct Description {
     pub mesh: Mesh,
     /// Its bones, where it has them.
     pub skeleton: Option<Skeleton>,
+    /// Bones that move no vertex: the last of those that it lists.
+    pub guides: Vec<Guide>,
     /// Its skin weights, where it gives them.
     pub weights: Option<SkinWeights>,
     /// Its animation.
@@ -78,6 +81,8 @@ struct DescriptionText {
     segments: Option<SegmentsText>,
     #[serde(default)]
     bones: Vec<BoneText>,
+    #[serde(default)]
+    guides: usize,
     #[serde(default)]
     weights: Option<Vec<Vec<(u16, f32)>>>,
     #[serde(default)]
@@ -167,7 +172,13 @@ impl Description {
             UnitText::Ft => 30.48,
         };
         let space = Space { scale, z_up: text.up == UpText::Z };
-        let skeleton = skeleton(&text.bones, &space)?;
+        let Some(moving) = text.bones.len().checked_sub(text.guides) else {
+            let (guides, bones) = (text.guides, text.bones.len());
+            return Err(bad(format!("{guides} of {bones} bones are guides")));
+        };
+        let (bones, guides) = text.bones.split_at(moving);
+        let guides = guides_of(guides, &space)?;
+        let skeleton = skeleton(bones, &space)?;
         let (specs, control_scale) = controls(text.controls, skeleton.as_ref(), &space)?;
         let mut faces = Vec::with_capacity(text.faces.len());
         let mut face_uvs = Vec::with_capacity(text.face_uvs.len());
@@ -205,12 +216,23 @@ impl Description {
                 let (got, want) = (rows.len(), mesh.vertex_count());
                 return Err(bad(format!("weights has {got} rows, there are {want} vertices")));
             }
-            Some(rows) => Some(SkinWeights::from_rows(&rows, text.bones.len()).map_err(bad)?),
+            Some(rows) => Some(SkinWeights::from_rows(&rows, bones.len()).map_err(bad)?),
         };
         let clips = text.clips.iter().map(|clip| curves(clip, &specs, &control_scale));
         let clips = clips.collect::<Result<_, _>>()?;
         let warnings = text.warnings;
-        Ok(Self { name: text.name, specs, mesh, skeleton, weights, clips, warnings, space, control_scale })
+        Ok(Self {
+            name: text.name,
+            specs,
+            mesh,
+            skeleton,
+            guides,
+            weights,
+            clips,
+            warnings,
+            space,
+            control_scale,
+        })
     }
 }
 
@@ -226,6 +248,19 @@ fn polygon(corners: &[u32]) -> Result<Vec<Face>, String> {
         [a, b, c, d] if d != Face::NONE => Ok(vec![Face::quad(a, b, c, d)]),
         [a, ref rest @ ..] => Ok(rest.windows(2).map(|pair| Face::triangle(a, pair[0], pair[1])).collect()),
     }
+}
+
+/// Bones without a tree.
+fn guides_of(bones: &[BoneText], space: &Space) -> Result<Vec<Guide>, ProtocolError> {
+    let one = |bone: &BoneText| {
+        let rest = space.bone(&affine(&bone.rest));
+        let determinant = rest.matrix3.determinant();
+        if !rest.is_finite() || determinant == 0.0 || !determinant.is_finite() {
+            return Err(bad(format!("guide '{}': its rest cannot be inverted or is not finite", bone.name)));
+        }
+        Ok(Guide { name: bone.name.clone(), rest })
+    };
+    bones.iter().map(one).collect()
 }
 
 /// Bones bound in their rest pose. The rest pose of a skeleton knows no shear; the inverse bind keeps it.
@@ -319,7 +354,9 @@ fn curves(clip: &ClipText, specs: &ControlSpecs, scales: &[f32]) -> Result<Clip,
     let duration = (clip.frames.len() - 1).max(1) as f32 / clip.rate;
     let mut out = Clip::new(&clip.name, duration, curves.collect());
     out.rate = Some(clip.rate);
-    out.for_test = clip.for_test;
+    if clip.for_test {
+        out = out.for_test();
+    }
     out.sample(specs, clip.rate).map_err(bad)?;
     Ok(out)
 }
@@ -358,7 +395,7 @@ mod tests {
         let skeleton = found.skeleton.expect("bones");
         assert!(Vec3::from(skeleton.rest_global()[1].translation).abs_diff_eq(Vec3::Y * 100.0, 1e-4));
         assert_eq!((found.specs.get(1).high, found.control_scale[1]), (10.0, 0.01));
-        assert!(found.clips[0].for_test && found.warnings == ["the tip is loose"]);
+        assert!(found.clips[0].is_for_test() && found.warnings == ["the tip is loose"]);
         let frames = found.clips[0].sample(&found.specs, 24.0).expect("in range").frames;
         assert_eq!((frames.len(), frames[1].0[0], frames[1].0[2]), (2, 45.0, 1.0));
         assert!((frames[1].0[1] - 5.0).abs() < 1e-5);

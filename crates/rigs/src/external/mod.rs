@@ -13,7 +13,7 @@ mod worker;
 pub use address::Address;
 pub use description::{Description, Space};
 
-use crate::{Incident, Rig, RigError, RigPose};
+use crate::{Guide, Incident, Rig, RigError, RigPose};
 use protocol::{Frame, PosesShape, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -94,8 +94,9 @@ impl ExternalRig {
     }
 
     fn shape(&self, poses: usize) -> PosesShape {
-        let bones = self.description.skeleton.as_ref().map_or(0, Skeleton::len);
-        PosesShape { poses, vertices: self.description.mesh.vertex_count(), bones }
+        let guides = self.description.guides.len();
+        let bones = self.description.skeleton.as_ref().map_or(0, Skeleton::len) + guides;
+        PosesShape { poses, vertices: self.description.mesh.vertex_count(), bones, guides }
     }
 
     fn error(&self, error: &WorkerError) -> RigError {
@@ -164,7 +165,7 @@ impl Place<'_> {
         let space = &rig.description.space;
         for pose in out {
             pose.vertices.iter_mut().for_each(|vertex| *vertex = space.point(*vertex));
-            pose.global.0.iter_mut().for_each(|bone| *bone = space.bone(bone));
+            pose.global.0.iter_mut().chain(&mut pose.guides).for_each(|bone| *bone = space.bone(bone));
         }
         Ok(())
     }
@@ -213,6 +214,10 @@ impl Rig for ExternalRig {
 
     fn skeleton(&self) -> Option<&Skeleton> {
         self.description.skeleton.as_ref()
+    }
+
+    fn guides(&self) -> &[Guide] {
+        &self.description.guides
     }
 
     fn skin_weights(&self) -> Option<&SkinWeights> {

@@ -217,6 +217,8 @@ pub struct PosesShape {
     pub vertices: usize,
     /// Bones of the description.
     pub bones: usize,
+    /// How many of these are guides, the last ones.
+    pub guides: usize,
 }
 
 impl PosesShape {
@@ -260,6 +262,8 @@ impl PosesShape {
             if let Some((what, index)) = finite.into_iter().find_map(|(what, place)| Some((what, place?))) {
                 return Err(ProtocolError::NonFinite { pose, what, index });
             }
+            out.guides.clear();
+            out.guides.extend(out.global.0.drain(self.bones.saturating_sub(self.guides)..));
         }
         Ok(())
     }
@@ -317,7 +321,7 @@ mod tests {
 
     #[test]
     fn poses_are_checked_before_they_are_believed() {
-        let shape = PosesShape { poses: 2, vertices: 1, bones: 1 };
+        let shape = PosesShape { poses: 2, vertices: 1, bones: 1, guides: 0 };
         let numbers: Vec<f32> = (0..30).map(|n| n as f32).collect();
         let mut out = vec![RigPose::default(); 2];
         shape.parse(&poses(&numbers), &mut out).expect("valid");

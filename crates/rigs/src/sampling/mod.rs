@@ -88,7 +88,7 @@ pub struct SamplingConfig {
     pub method: Method,
     /// The same seed gives the same poses.
     pub seed: u64,
-    /// Take these clips only; when empty, all but those that are kept for tests ([`Clip::for_test`]).
+    /// Take these clips only; when empty, those that are for training ([`Purpose`](understudy_core::Purpose)).
     pub clips: Vec<String>,
     /// Leave these clips out.
     pub exclude: Vec<String>,
@@ -187,7 +187,7 @@ impl SamplingConfig {
             Method::Gaussian | Method::Uniform | Method::Sparse => {}
             Method::Noise | Method::Clips => {
                 let asked = |clip: &&Clip| match self.clips.as_slice() {
-                    [] => !clip.for_test,
+                    [] => clip.is_for_training(),
                     named => named.contains(&clip.name),
                 };
                 let kept = |clip: &&Clip| !self.exclude.contains(&clip.name);
@@ -359,11 +359,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clip_for_tests_gives_poses_to_those_who_name_it_only() {
+    fn a_clip_for_tests_or_motion_gives_poses_to_those_who_name_it_only() {
         let mut clips = clips();
         let last = clips.pop().expect("three clips");
-        clips.push(last.for_test());
-        for method in [Method::Clips, Method::Noise] {
+        let kept = [last.clone().for_test(), last.for_motion()];
+        let methods = [(Method::Clips, &kept[0]), (Method::Noise, &kept[0]), (Method::Noise, &kept[1])];
+        for (method, kept) in methods {
+            let clips: Vec<Clip> = clips.iter().chain([kept]).cloned().collect();
             let names = |config: SamplingConfig| -> Vec<String> {
                 let source = config.build(&specs(), &clips).expect("valid config");
                 source.clips().iter().map(|clip| clip.name.clone()).collect()

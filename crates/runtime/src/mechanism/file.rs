@@ -4,9 +4,10 @@
 //! latter has tensors `mechanism.*`, each the lists of all bones one after another, with `NAME.lengths` where these differ:
 //! `rest [J,12]`, `parents`, `moves` (bits), `inputs` with `mean` and `scale`, `factors` (inputs) with `functions` (0 sine,
 //! 1 cosine, 2 and more a power less two) and `frequencies`, `terms [3 T]`, `weights` and `constants` of the closed form,
-//! and `layers`, the widths of each network, with `layers.weights` and `layers.bias`.
+//! and `layers`, the widths of each network, with `layers.weights` and `layers.bias`; where limbs reach for goals `aims`, the
+//! goal of each bone, with seven `aims.numbers` (base, axis, reach) for each that has one.
 
-use super::learned::{FACTORS, Factor, LearnedBoneParts, Moves, NONE};
+use super::learned::{Aim, FACTORS, Factor, LearnedBoneParts, Moves, NONE};
 use super::{Mechanism, MechanismFigures, MechanismKind};
 use crate::TwinError;
 use crate::container::{Array, Opened};
@@ -38,7 +39,15 @@ enum KindText {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LearnedText {
+    /// All of them.
     bones: usize,
+    /// How many of the last are guides.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    guides: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a file holds besides its kind's own.
@@ -57,7 +66,8 @@ pub(crate) fn write(mechanism: Option<&Mechanism>) -> Result<Section, TwinError>
         MechanismKind::Exact(exact) => (KindText::Exact(exact.parts()), Vec::new()),
         MechanismKind::Learned(learned) => {
             let bones = learned.parts();
-            (KindText::Learned(LearnedText { bones: bones.len() }), write_bones(&bones))
+            let text = LearnedText { bones: bones.len(), guides: learned.guide_count() };
+            (KindText::Learned(text), write_bones(&bones))
         }
     };
     let text = Text { controls: mechanism.specs.clone(), kind, figures: mechanism.figures };
@@ -73,7 +83,9 @@ pub(crate) fn read(file: &Opened<'_>) -> Result<Option<Mechanism>, TwinError> {
     let Text { controls, kind, figures } = file.json(KEY)?;
     let mechanism = match kind {
         KindText::Exact(parts) => Mechanism::exact(controls, parts)?,
-        KindText::Learned(LearnedText { bones }) => Mechanism::learned(controls, read_bones(file, bones)?)?,
+        KindText::Learned(LearnedText { bones, guides }) => {
+            Mechanism::learned_with_guides(controls, read_bones(file, bones)?, guides)?
+        }
     };
     Ok(Some(Mechanism { figures, ..mechanism }))
 }
@@ -97,7 +109,8 @@ fn write_bones(bones: &[LearnedBoneParts]) -> Vec<(String, Array)> {
     };
     let layers = || bones.iter().flat_map(|bone| &bone.layers);
     let rest = bones.iter().flat_map(|bone| bone.rest.to_cols_array());
-    vec![
+    let aims = || bones.iter().filter_map(|bone| bone.aim.as_ref());
+    let mut all_lists = vec![
         (name("rest"), Array::floats(&[bones.len(), 12], rest)),
         integers("parents", each(&|bone| bone.parent.map_or(NONE, |parent| parent as u32))),
         integers("moves", each(&|bone| bone.moves.bits())),
@@ -117,7 +130,13 @@ fn write_bones(bones: &[LearnedBoneParts]) -> Vec<(String, Array)> {
         integers("layers", layers().map(|layer| layer.bias.len() as u32).collect()),
         floats("layers.weights", layers().flat_map(|layer| layer.weights.clone()).collect()),
         floats("layers.bias", layers().flat_map(|layer| layer.bias.clone()).collect()),
-    ]
+    ];
+    if aims().next().is_some() {
+        let target = |bone: &LearnedBoneParts| bone.aim.as_ref().map_or(NONE, |aim| aim.target as u32);
+        all_lists.push(integers("aims", each(&target)));
+        all_lists.push(floats("aims.numbers", aims().flat_map(Aim::numbers).collect()));
+    }
+    all_lists
 }
 
 /// A list of a file that is given out piece by piece.
@@ -165,6 +184,11 @@ fn read_bones(file: &Opened<'_>, count: usize) -> Result<Vec<LearnedBoneParts>, 
     let (mut weights, mut constants) = (floats("weights")?, floats("constants")?);
     let (mut layers_lengths, mut layers) = (integers("layers.lengths")?, integers("layers")?);
     let (mut layer_weights, mut layer_bias) = (floats("layers.weights")?, floats("layers.bias")?);
+    // Files of before know no goals.
+    let mut aims = match file.contains(&name("aims")) {
+        true => Some((integers("aims")?, floats("aims.numbers")?)),
+        false => None,
+    };
     let mut bones = Vec::new();
     for rest in rest.chunks_exact(12) {
         let parent = Some(parents.one()?).filter(|parent| *parent != NONE).map(|parent| parent as usize);
@@ -193,10 +217,18 @@ fn read_bones(file: &Opened<'_>, count: usize) -> Result<Vec<LearnedBoneParts>, 
             columns = rows;
         }
         let rest = Affine3A::from_cols_slice(rest);
+        let aim = match &mut aims {
+            Some((targets, numbers)) => match targets.one()? {
+                NONE => None,
+                target => Some(Aim::from_numbers(&numbers.take(7)?, target as usize)),
+            },
+            None => None,
+        };
         bones.push(LearnedBoneParts {
             parent,
             rest,
             moves,
+            aim,
             inputs,
             mean,
             scale,
@@ -210,5 +242,9 @@ fn read_bones(file: &Opened<'_>, count: usize) -> Result<Vec<LearnedBoneParts>, 
     whole.into_iter().chain([&terms_lengths, &terms, &layers_lengths, &layers]).try_for_each(Pieces::end)?;
     let whole = [&mean, &scale, &frequencies, &weights, &constants, &layer_weights, &layer_bias];
     whole.into_iter().try_for_each(Pieces::end)?;
+    if let Some((targets, numbers)) = &aims {
+        targets.end()?;
+        numbers.end()?;
+    }
     Ok(bones)
 }

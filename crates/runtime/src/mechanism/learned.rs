@@ -10,9 +10,14 @@
 //! `G` makes two columns orthonormal (Gram and Schmidt) and adds the third. Six numbers of a rotation have no jumps,
 //! wherever it turns (Zhou et al. 2019). What never changes is not learned: a bone that only turns keeps its length
 //! whatever the networks say.
+//!
+//! A bone of a limb may be learned in a frame that points from its root to its goal ([`Aim`]), and sees how far that is.
+//! Behind the bones that a twin asks for, there may be guides: bones that it does not, in whose frames others are simple.
 
+mod aim;
 mod gradient;
 
+pub use aim::{AIM_INPUTS, Aim};
 pub(crate) use gradient::LearnedGradient;
 
 use crate::TwinError;
@@ -92,7 +97,9 @@ pub struct LearnedBoneParts {
     pub rest: Affine3A,
     /// What is learned.
     pub moves: Moves,
-    /// Controls that it sees.
+    /// Turns the parent's frame towards a goal.
+    pub aim: Option<Aim>,
+    /// Controls that it sees; behind all controls come the [`AIM_INPUTS`].
     pub inputs: Vec<u32>,
     /// Subtracted from each.
     pub mean: Vec<f32>,
@@ -116,6 +123,9 @@ pub struct LearnedMechanism {
     order: Vec<u32>,
     /// Longest lists of any bone.
     longest: usize,
+    /// Bones that are asked for; the others are guides.
+    posed: usize,
+    controls: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -123,6 +133,7 @@ struct Bone {
     parent: Option<usize>,
     rest: Affine3A,
     moves: Moves,
+    aim: Option<Aim>,
     inputs: NormalisedInputs,
     factors: Vec<(u32, Factor)>,
     terms: Vec<[u32; FACTORS]>,
@@ -135,6 +146,10 @@ struct Bone {
 #[derive(Debug, Clone)]
 pub(crate) struct LearnedSpace {
     kernel: Kernel,
+    /// All bones in the world.
+    world: Vec<Affine3A>,
+    /// The controls, and behind them what the bone at hand sees of its goal.
+    values: Vec<f32>,
     /// Of the factors; a one follows them, which [`NONE`] reads.
     factors: Vec<f32>,
     terms: Vec<f32>,
@@ -250,17 +265,21 @@ impl PartialEq for LearnedMechanism {
 const MOST_POWER: u32 = 9;
 
 impl LearnedMechanism {
-    /// Checks and packs; `controls`: how many there are.
-    pub fn new(parts: Vec<LearnedBoneParts>, controls: usize) -> Result<Self, TwinError> {
-        let parents: Vec<Option<usize>> = parts.iter().map(|bone| bone.parent).collect();
-        let order = order(&parents)?;
+    /// Checks and packs; `controls`: how many there are, `guides`: how many of the last bones nobody asks for.
+    pub fn new(parts: Vec<LearnedBoneParts>, controls: usize, guides: usize) -> Result<Self, TwinError> {
+        let needs = |bone: &LearnedBoneParts| [bone.parent, bone.aim.as_ref().map(|aim| aim.target)];
+        let order = order(&parts.iter().map(needs).collect::<Vec<_>>())?;
+        let posed = parts.len().checked_sub(guides).ok_or_else(|| TwinError::Part {
+            what: "mechanism".into(),
+            problem: format!("{guides} of its {} bones are guides", parts.len()),
+        })?;
         let bones: Vec<Bone> = parts
             .into_iter()
             .enumerate()
             .map(|(index, parts)| Bone::new(index, parts, controls))
             .collect::<Result<_, _>>()?;
         let longest = bones.iter().map(Bone::longest).max().unwrap_or(0);
-        Ok(Self { bones, order, longest })
+        Ok(Self { bones, order, longest, posed, controls })
     }
 
     /// The parts that it is made of.
@@ -268,9 +287,14 @@ impl LearnedMechanism {
         self.bones.iter().map(Bone::parts).collect()
     }
 
-    /// Number of bones.
+    /// Number of bones that are asked for.
     pub fn bone_count(&self) -> usize {
-        self.bones.len()
+        self.posed
+    }
+
+    /// Number of bones that are only needed by others.
+    pub fn guide_count(&self) -> usize {
+        self.bones.len() - self.posed
     }
 
     /// How many bones have a network besides what was found in closed form.
@@ -289,6 +313,8 @@ impl LearnedMechanism {
         let buffer = || vec![0.0; self.longest];
         LearnedSpace {
             kernel: Kernel::detect(),
+            world: vec![Affine3A::IDENTITY; self.bones.len()],
+            values: vec![0.0; self.controls + AIM_INPUTS],
             factors: buffer(),
             terms: buffer(),
             numbers: buffer(),
@@ -298,38 +324,49 @@ impl LearnedMechanism {
 
     /// World transforms of all bones.
     pub(crate) fn pose(&self, controls: &[f32], space: &mut LearnedSpace, out: &mut [Affine3A]) {
+        self.place(controls, space);
+        out[..self.posed].copy_from_slice(&space.world[..self.posed]);
+    }
+
+    /// All bones, guides too, into `space.world`.
+    fn place(&self, controls: &[f32], space: &mut LearnedSpace) {
+        space.values[..self.controls].copy_from_slice(&controls[..self.controls]);
         for &index in &self.order {
             let bone = &self.bones[index as usize];
-            let local = bone.local(controls, space);
-            out[index as usize] = match bone.parent {
-                Some(parent) => out[parent] * local,
-                None => local,
-            };
+            let frame = bone.frame(space);
+            space.world[index as usize] = frame * bone.local(space);
         }
     }
 }
 
-/// Parents before children.
-fn order(parents: &[Option<usize>]) -> Result<Vec<u32>, TwinError> {
-    let count = parents.len();
-    let (mut order, mut done) = (Vec::with_capacity(count), vec![false; count]);
-    let mut chain = Vec::new();
+/// What each bone needs (parent and goal) before it.
+fn order(needs: &[[Option<usize>; 2]]) -> Result<Vec<u32>, TwinError> {
+    let count = needs.len();
+    if let Some(index) = needs.iter().flatten().flatten().find(|bone| **bone >= count) {
+        return Err(TwinError::Index { what: "parent in the mechanism".into(), index: *index, count });
+    }
+    let mut order = Vec::with_capacity(count);
+    // Bones that were begun, and those that are done.
+    let (mut begun, mut done) = (vec![false; count], vec![false; count]);
+    let mut waiting = Vec::new();
     for start in 0..count {
-        let mut at = Some(start);
-        while let Some(bone) = at.filter(|bone| *bone >= count || !done[*bone]) {
-            if bone >= count {
-                return Err(TwinError::Index { what: "parent in the mechanism".into(), index: bone, count });
-            }
-            if chain.len() > count {
-                return Err(TwinError::Cycle { bone: start });
-            }
-            chain.push(bone);
-            at = parents[bone];
-        }
-        while let Some(bone) = chain.pop() {
-            if !done[bone] {
-                done[bone] = true;
-                order.push(bone as u32);
+        waiting.push(start);
+        while let Some(&bone) = waiting.last() {
+            let missing = needs[bone].iter().flatten().find(|other| !done[**other]);
+            match missing {
+                _ if done[bone] => {
+                    waiting.pop();
+                }
+                Some(other) if begun[*other] => return Err(TwinError::Cycle { bone: start }),
+                Some(other) => {
+                    begun[bone] = true;
+                    waiting.push(*other);
+                }
+                None => {
+                    done[bone] = true;
+                    order.push(bone as u32);
+                    waiting.pop();
+                }
             }
         }
     }
@@ -338,12 +375,27 @@ fn order(parents: &[Option<usize>]) -> Result<Vec<u32>, TwinError> {
 
 impl Bone {
     fn new(index: usize, parts: LearnedBoneParts, controls: usize) -> Result<Self, TwinError> {
-        let LearnedBoneParts { parent, rest, moves, inputs, mean, scale, factors, terms, closed, layers } =
-            parts;
+        let LearnedBoneParts {
+            parent,
+            rest,
+            moves,
+            aim,
+            inputs,
+            mean,
+            scale,
+            factors,
+            terms,
+            closed,
+            layers,
+        } = parts;
         let name = format!("bone {index} of the mechanism");
-        check_inputs(&name, &inputs, &mean, &scale, controls)?;
+        let seen = if aim.is_some() { controls + AIM_INPUTS } else { controls };
+        check_inputs(&name, &inputs, &mean, &scale, seen)?;
         check_finite(&format!("{name}: rest"), [rest.is_finite()].into_iter())?;
         let part = |problem: String| TwinError::Part { what: name.clone(), problem };
+        if aim.as_ref().is_some_and(|aim| !aim.is_sane() || aim.target == index) {
+            return Err(part("it points to no goal".into()));
+        }
         if (moves.turns || moves.stretches)
             && !moves.collapses
             && rotation_and_stretch(&rest.matrix3).is_none()
@@ -383,6 +435,7 @@ impl Bone {
             parent,
             rest,
             moves,
+            aim,
             factors,
             terms,
             closed: layer.transpose()?,
@@ -397,6 +450,7 @@ impl Bone {
             parent: self.parent,
             rest: self.rest,
             moves: self.moves,
+            aim: self.aim.clone(),
             inputs,
             mean,
             scale,
@@ -414,9 +468,21 @@ impl Bone {
         widest.max(self.factors.len() + 1).max(self.terms.len()).max(self.inputs.inputs.len())
     }
 
-    fn local(&self, controls: &[f32], space: &mut LearnedSpace) -> Affine3A {
+    /// The frame in which it is learned; what it sees of its goal is left in `space.values`.
+    fn frame(&self, space: &mut LearnedSpace) -> Affine3A {
+        let parent = self.parent.map_or(Affine3A::IDENTITY, |parent| space.world[parent]);
+        let Some(aim) = &self.aim else { return parent };
+        let (frame, inputs) = aim.look(&parent, &space.world[aim.target]);
+        let first = space.values.len() - AIM_INPUTS;
+        space.values[first..].copy_from_slice(&inputs);
+        frame
+    }
+
+    /// Where it is in its frame.
+    fn local(&self, space: &mut LearnedSpace) -> Affine3A {
         let Some(closed) = &self.closed else { return self.rest };
-        let LearnedSpace { kernel, factors, terms, numbers, buffers: [front, back] } = space;
+        let LearnedSpace { kernel, values, factors, terms, numbers, buffers: [front, back], .. } = space;
+        let controls: &[f32] = values;
         self.inputs.features(controls, front);
         for (slot, (input, factor)) in factors.iter_mut().zip(&self.factors) {
             let place = *input as usize;

@@ -83,7 +83,16 @@ impl Mechanism {
 
     /// What was learned of recorded poses; bones in the twin's order.
     pub fn learned(specs: ControlSpecs, bones: Vec<LearnedBoneParts>) -> Result<Self, TwinError> {
-        let mechanism = LearnedMechanism::new(bones, specs.len())?;
+        Self::learned_with_guides(specs, bones, 0)
+    }
+
+    /// The same with so many guides behind the twin's bones: bones that only others need.
+    pub fn learned_with_guides(
+        specs: ControlSpecs,
+        bones: Vec<LearnedBoneParts>,
+        guides: usize,
+    ) -> Result<Self, TwinError> {
+        let mechanism = LearnedMechanism::new(bones, specs.len(), guides)?;
         Ok(Self { specs, kind: MechanismKind::Learned(mechanism), figures: None })
     }
 
@@ -160,12 +169,11 @@ impl Mechanism {
         }
     }
 
-    /// Derivatives by the controls, `[C]`, of what has the derivatives `by_bones` by the numbers of the world transforms
-    /// `bones`, `[J]`, that the controls give; the former are changed on the way.
+    /// Derivatives by the controls, `[C]`, of what has the derivatives `by_bones` by the numbers of the world transforms,
+    /// `[J]`, that the controls give; `by_bones` are changed on the way.
     pub(crate) fn backward(
         &self,
         controls: &[f32],
-        bones: &[Affine3A],
         by_bones: &mut [Affine3A],
         memory: &mut MechanismGradient,
         by_controls: &mut [f32],
@@ -176,7 +184,7 @@ impl Mechanism {
             }
             MechanismKind::Learned(mechanism) => {
                 let memory = memory.learned.get_or_insert_with(|| mechanism.gradient_space());
-                mechanism.backward(controls, bones, by_bones, memory, by_controls);
+                mechanism.backward(controls, by_bones, memory, by_controls);
             }
         }
     }

@@ -98,7 +98,7 @@ impl Poser {
         });
         let (bones, extras) = (&self.bones[..joints], &self.extras[..extra]);
         memory.bone_gradient((bones, extras), loss, &mut own.by_bones, &mut own.by_extras)?;
-        self.mechanism.backward(controls, bones, &mut own.by_bones, &mut own.mechanism, by_controls);
+        self.mechanism.backward(controls, &mut own.by_bones, &mut own.mechanism, by_controls);
         for (slope, place) in own.by_extras.iter().zip(&self.places) {
             by_controls[*place] += slope;
         }

@@ -18,7 +18,7 @@ use understudy_runtime::diff::{
 use understudy_runtime::face::{
     FaceParts, FaceTwin, MapParts, MapShape, NetParts, RigidBodyParts, RigidParts, Stage,
 };
-use understudy_runtime::mechanism::learned::{Factor, LearnedBoneParts, Moves, NONE};
+use understudy_runtime::mechanism::learned::{Aim, Factor, LearnedBoneParts, Moves, NONE};
 use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
 use understudy_runtime::{
     Activation, Affine3A, BoneHeader, DenseParts, Header, Inputs, Mechanism, MotionParts, Precision,
@@ -152,7 +152,17 @@ pub fn learned_mechanism(extras: &[&str]) -> Mechanism {
             parent: [Some(1), None, Some(0), Some(2), Some(3)][index],
             rest: Affine3A::from_translation(Vec3::X * index as f32),
             moves,
-            inputs: (0..inputs).map(|input| (input + index as u32) % POSING_CONTROLS as u32).collect(),
+            // The third bone points to the second and sees how far that is, and how it is turned.
+            aim: (index == 2).then_some(Aim {
+                base: Vec3::new(0.3, 0.2, -0.1),
+                axis: Vec3::new(0.6, 0.0, 0.8),
+                reach: 40.0,
+                target: 1,
+            }),
+            inputs: match index {
+                2 => vec![1, POSING_CONTROLS as u32, POSING_CONTROLS as u32 + 6],
+                _ => (0..inputs).map(|input| (input + index as u32) % POSING_CONTROLS as u32).collect(),
+            },
             mean: numbers(inputs as usize, 3),
             scale: numbers(inputs as usize, 4),
             factors: if inputs > 0 { factors } else { Vec::new() },

@@ -18,7 +18,7 @@ mod lattice;
 mod quasi;
 mod simplex;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod transfer;
 mod volume_problem;
 

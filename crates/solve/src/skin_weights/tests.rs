@@ -5,7 +5,7 @@ use understudy_core::laplacian::SparseRows;
 use understudy_core::{Face, MeshParts, Vec3};
 
 /// A flat grid of quads, `[nx × ny]` vertices a unit apart.
-pub(super) fn card(nx: usize, ny: usize) -> Mesh {
+pub(crate) fn card(nx: usize, ny: usize) -> Mesh {
     let positions = (0..nx * ny).map(|i| Vec3::new((i % nx) as f32, (i / nx) as f32, 0.0)).collect();
     let quad = |i: usize| {
         let at = (i / (nx - 1) * nx + i % (nx - 1)) as u32;

@@ -18,6 +18,7 @@ export interface Project {
   readonly rigs: readonly { readonly name: string; readonly source: string }[];
   readonly twins: readonly TwinEntry[];
   readonly datasets: readonly string[];
+  readonly motions: readonly string[];
   readonly runs: readonly Run[];
   /** sRGB bytes of the colours for errors. */
   readonly ramp: readonly (readonly [number, number, number])[];

@@ -62,6 +62,12 @@ export class Actor {
     return figures;
   }
 
+  /** Colours by a value per vertex, in the unit of the scale. */
+  paint(values: ArrayLike<number>): void {
+    (this.#error.array as Float32Array).set(values);
+    this.#error.needsUpdate = true;
+  }
+
   set heat(on: boolean) {
     this.look.heat.value = on ? 1 : 0;
   }

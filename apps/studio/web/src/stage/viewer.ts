@@ -132,6 +132,19 @@ export class Viewer {
     return { place: this.#camera.position.clone().addScaledVector(sight, depth / sight.dot(forward)), sight };
   }
 
+  /** Where the look through a place of the window (CSS pixels) meets the character of that view, nearest first. */
+  hits(clientX: number, clientY: number): THREE.Intersection[] {
+    const { view, x, y } = this.sight(clientX, clientY);
+    const actor = this.#actors[view];
+    if (!actor) return [];
+    this.#camera.updateMatrixWorld();
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2(x, y), this.#camera);
+    // Vertices move; bounds are looked up only here.
+    actor.mesh.geometry.computeBoundingSphere();
+    return ray.intersectObject(actor.mesh);
+  }
+
   /** The direction in which a place is looked at. */
   lookAt(place: THREE.Vector3): THREE.Vector3 {
     return place.clone().sub(this.#camera.position).normalize();

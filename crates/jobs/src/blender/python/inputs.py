@@ -123,6 +123,34 @@ def find(stage):
     return rows
 
 
+def guides(stage, channels, inputs):
+    """Bones that move no vertex, but in whose frame others move simply: those with a channel that is sampled, and the goals
+    and poles of IK chains. What an animator takes hold of is a plain function of few controls, and a hand is still in
+    the frame of what it reaches for; found by watching the hand alone, it would be a function of forty."""
+    known = {(row["object"], row["bone"]) for row in inputs if row["kind"] == "bone"}
+    rows = []
+
+    def add(armature, name):
+        key = (armature.name, name)
+        if name in armature.pose.bones and key not in known:
+            known.add(key)
+            rows.append({"kind": "bone", "name": name, "object": armature.name, "bone": name, "index": 0})
+
+    for channel in channels:
+        if channel["kind"] in ("location", "rotation", "scale"):
+            add(bpy.data.objects[channel["object"]], channel["bone"])
+    for armature in stage.armatures():
+        for bone in armature.pose.bones:
+            for constraint in bone.constraints:
+                if constraint.type != "IK" or constraint.mute:
+                    continue
+                for target, name in ((constraint.target, constraint.subtarget),
+                                     (constraint.pole_target, constraint.pole_subtarget)):
+                    if target is not None and target.type == "ARMATURE":
+                        add(target, name)
+    return rows
+
+
 def carriers(thing, add_bone, add, queue):
     """What carries a whole object: its parent, and its constraints' targets through its own place."""
     if thing.parent and thing.parent_type == "BONE" and thing.parent.type == "ARMATURE":

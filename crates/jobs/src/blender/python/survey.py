@@ -22,6 +22,8 @@ FIRST_TURN, FIRST_MOVE, FIRST_SCALE = 15.0, 0.03, 1.1
 # of the whole for lengths.
 TURN, TURN_ALL, REACH, REACH_ALL = 30.0, 15.0, 0.12, 0.06
 CHECK_POSES = 48
+# Bones that are recorded though they move no vertex.
+MOST_GUIDES = 400
 
 
 def run(request, output):
@@ -376,12 +378,27 @@ class Survey:
                 for row in rows:
                     row["name"] = f"{row['object']}/{row['name']}"
         self.inputs = [self.candidates[place] for place in kept]
+        self.find_guides()
         say("progress", "0 1 bone tree")
         is_bone = np.array([row["kind"] not in ("shape", "value") for row in self.inputs], bool)
         rest = rest[kept]
         parents = tree.parents(np.concatenate([rest[None], poses[:, kept]]), rest, is_bone)
         self.bones = [{"name": row["name"], "parent": int(parent) if parent >= 0 else None, "rest": matrix.ravel().tolist()}
                       for row, parent, matrix in zip(self.inputs, parents, rest)]
+
+    def find_guides(self):
+        """Guides with what they are at rest; those that have no size then are none."""
+        rows = input_module.guides(self.stage, self.channels, self.inputs)
+        self.controls.apply(self.controls.defaults())
+        self.stage.update()
+        rest = input_module.Inputs(self.stage, rows).read()
+        kept = [place for place in range(len(rows)) if abs(np.linalg.det(rest[place, :, :3])) > 1e-9][:MOST_GUIDES]
+        names = [rows[place]["name"] for place in kept]
+        for place in kept:
+            if names.count(rows[place]["name"]) > 1:
+                rows[place] = {**rows[place], "name": f"{rows[place]['object']}/{rows[place]['name']}"}
+        self.guides = [rows[place] for place in kept]
+        self.guide_rest = rest[kept]
 
     def result(self):
         self.pose(self.controls.defaults())
@@ -398,6 +415,10 @@ class Survey:
                        "for_test": name.lower().startswith("test")} for name, frames in self.clips],
             "warnings": self.warnings, **geometry,
         }
+        if self.guides:
+            description["bones"] = self.bones + [{"name": row["name"], "parent": None, "rest": matrix.ravel().tolist()}
+                                                 for row, matrix in zip(self.guides, self.guide_rest)]
+            description["guides"] = len(self.guides)
         weights = skin(self.stage, self.inputs)
         if weights:
             description["weights"] = weights
@@ -421,7 +442,7 @@ class Survey:
             "libraries": [bpy.path.abspath(library.filepath) for library in bpy.data.libraries],
         }
         return {"request": self.request, "objects": [thing.name for thing in self.stage.objects],
-                "channels": self.channels, "inputs": self.inputs, "description": description, "report": report}
+                "channels": self.channels, "inputs": self.inputs + self.guides, "description": description, "report": report}
 
 
 def choose(patterns):

@@ -19,6 +19,7 @@ use crate::{Event, JobError, Watch, checkpoint_folder, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use understudy_core::Clip;
 
 /// What to learn, and how good it must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -255,7 +256,7 @@ fn dataset(config: &AutoConfig, watch: &dyn Watch) -> Result<(PathBuf, Option<Ac
 /// How a rig is sampled where nobody says: its clips times noise where it has some, else a random share of its controls.
 pub fn method_for(rig: &str, watch: &dyn Watch) -> Result<Method, JobError> {
     let rig = rigs::open(rig, watch)?.rig;
-    Ok(match rig.clips().iter().any(|clip| !clip.for_test) {
+    Ok(match rig.clips().iter().any(Clip::is_for_training) {
         true => Method::Noise,
         false => Method::Sparse,
     })

@@ -2,7 +2,7 @@
 //! command is done.
 
 use super::AutoConfig;
-use crate::twin::data::open_twin;
+use crate::twin::data::{Guides, open_twin};
 use crate::twin::kinds::Learning;
 use crate::twin::learn::{LearnConfig, Source, learn_from};
 use crate::twin::mechanism::MechanismChoice;
@@ -167,8 +167,15 @@ impl Bench<'_> {
             mechanism: MechanismChoice::None,
             ..LearnConfig::new(self.data, output, learning)
         };
-        let source =
-            Source { rig_name: self.rig_name, poses: self.trained.clone(), rig: self.rig, rig_ms: None };
+        let source = Source {
+            rig_name: self.rig_name,
+            poses: self.trained.clone(),
+            // Trials are weighed by bones.
+            guides: Guides::default(),
+            rig: self.rig,
+            rig_ms: None,
+            data: None,
+        };
         let said = Quiet { listener: self.watch, kind: config.learning.name() };
         Ok(learn_from(&config, source, &said, Instant::now())?.bytes)
     }

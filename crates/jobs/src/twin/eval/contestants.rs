@@ -2,6 +2,7 @@
 //! training poses. Fits are kept beside these.
 
 use super::EvalConfig;
+use super::clean::{self, Origin};
 use crate::fit_cache::FitCache;
 use crate::twin::data::{Loaded, open_twin};
 use crate::twin::kinds::kind;
@@ -137,7 +138,7 @@ pub(super) fn all(
     config: &EvalConfig,
     twin: &Twin,
     baselines: &Baselines,
-    sets: &[(String, Recording)],
+    (sets, origins): (&[(String, Recording)], &[Origin]),
     watch: &dyn Watch,
 ) -> Result<Contestants, JobError> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len() as usize);
@@ -169,6 +170,7 @@ pub(super) fn all(
             );
             return Err(JobError::unusable(path, problem));
         }
+        clean::check(&format!("'{name}'"), &other, origins, watch)?;
         out.all.push(Contestant::twin(name, size(path), other));
     }
     if let Some(folder) = &config.train {

@@ -273,4 +273,38 @@ mod tests {
         let still = Gaps::new(&mesh(0.1), [band(0.12).as_slice()].into_iter());
         assert_eq!(still.figures().pairs, 0, "what never opens is no opening");
     }
+    #[test]
+    fn pairs_and_counts_are_those_of_the_definition() {
+        let rest = mesh(0.6);
+        // Every pose twice: of the poses every second one is looked at.
+        let poses: Vec<Vec<Vec3>> =
+            [0.6, 0.15, 1.4, 0.9, 0.2].iter().flat_map(|gap| [band(*gap), band(*gap)]).collect();
+        let found = Gaps::new(&rest, poses.iter().map(Vec::as_slice));
+        let limits = [TOUCH, OPEN].map(f64::from);
+        let plain =
+            understudy_testkit::figures::openings(rest.faces(), rest.positions(), &poses, limits, SHORE);
+        assert!(!plain.is_empty() && found.pairs == plain, "{:?} {plain:?}", found.pairs);
+        let mut weighed = found;
+        let others: Vec<Vec<Vec3>> = poses.iter().map(|_| band(0.5)).collect();
+        let (mut open, mut stuck, mut closed, mut ajar, mut squares) = (0, 0, 0, 0, 0.0);
+        for (truth, other) in poses.iter().zip(&others) {
+            weighed.add(truth, other);
+            for (a, b) in &plain {
+                let width = |v: &[Vec3]| (v[*a as usize].as_dvec3() - v[*b as usize].as_dvec3()).length();
+                let (wide, own) = (width(truth), width(other));
+                open += usize::from(wide > limits[1]);
+                stuck += usize::from(wide > limits[1] && own < 0.5 * wide);
+                closed += usize::from(wide < limits[0]);
+                ajar += usize::from(wide < limits[0] && own > wide + limits[1]);
+                squares += if wide > limits[1] { (own - wide).powi(2) } else { 0.0 };
+            }
+        }
+        let figures = weighed.figures();
+        assert_eq!((figures.open, figures.stuck, figures.closed, figures.ajar), (open, stuck, closed, ajar));
+        let rms_mm = 10.0 * (squares / open as f64).sqrt();
+        assert!(
+            stuck > 0 && ajar > 0 && (figures.rms_mm - rms_mm).abs() < 1e-6 * rms_mm.max(1.0),
+            "{figures:?}"
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! `eval`: a twin of any kind and everything that it is compared with, on the same held-out poses. Start at [`eval`];
 //! who is compared is in `contestants`, what else is measured in `figures`, the page in `page`.
 
+mod clean;
 mod contestants;
 pub(crate) mod figures;
 pub(crate) mod gaps;
@@ -17,6 +18,7 @@ use super::learn::recorded_rig_ms;
 use crate::outputs::check_folder;
 use crate::sample::KEPT_FOR_TESTS;
 use crate::{Event, JobError, Watch, rigs, threads};
+use clean::Origin;
 use contestants::{Contestant, Contestants};
 use figures::{Figures, Posed, Study};
 use pictures::{Exhibit, shown_poses};
@@ -181,8 +183,9 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
     let pool = threads::pool(config.threads)?;
     pool.install(|| {
         let rig = original(config, &twin, watch)?;
-        let (sets, kept_for_tests) = test_sets(config, &twin, rig.as_deref(), watch)?;
-        let contestants = contestants::all(config, &twin, &baselines, &sets, watch)?;
+        let (sets, origins) = test_sets(config, &twin, rig.as_deref(), watch)?;
+        clean::check("the twin", &twin, &origins, watch)?;
+        let contestants = contestants::all(config, &twin, &baselines, (&sets, &origins), watch)?;
         sets.iter().try_for_each(|(name, poses)| contestants.check(name, poses))?;
         let posing = posing::weigh(config, &twin, rig.as_deref())?;
         let mut weighed = compare(twin, sets, &contestants, rig.as_deref(), watch)?;
@@ -190,7 +193,8 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
             weighed.report.lines.extend(posing.lines());
             weighed.report.findings.insert("posing", serde_json::to_value(&posing).unwrap_or_default());
         }
-        weighed.report.kept_for_tests = kept_for_tests;
+        let kept = origins.into_iter().filter(|origin| !origin.kept.is_empty());
+        weighed.report.kept_for_tests = kept.map(|origin| origin.set).collect();
         Ok(weighed)
     })
 }
@@ -208,8 +212,8 @@ fn original(config: &EvalConfig, twin: &Twin, watch: &dyn Watch) -> Result<Optio
     Ok(Some(rig))
 }
 
-/// Sets with their names, and the names of those that are kept for tests.
-type TestSets = (Vec<(String, Recording)>, Vec<String>);
+/// Sets with their names, and where each comes from.
+type TestSets = (Vec<(String, Recording)>, Vec<Origin>);
 
 /// Datasets from disk, and clips recorded in memory.
 fn test_sets(
@@ -218,19 +222,20 @@ fn test_sets(
     rig: Option<&dyn Rig>,
     watch: &dyn Watch,
 ) -> Result<TestSets, JobError> {
-    let (mut sets, mut kept): TestSets = Default::default();
-    let mut push = |name: String, recording: Recording, for_test: bool| {
+    let (mut sets, mut origins): TestSets = Default::default();
+    let mut push = |origin: Origin, recording: Recording| {
+        let name = origin.set.clone();
         if sets.iter().any(|(other, _)| *other == name) {
             return Err(JobError::setting("test", format!("two sets are named '{name}'")));
         }
-        kept.extend(for_test.then(|| name.clone()));
+        origins.push(origin);
         sets.push((name, recording));
         Ok(())
     };
     for folder in &config.test {
         let loaded = Loaded::read_for(twin, folder, usize::MAX, watch)?;
-        let for_test = loaded.header.settings.contains_key(KEPT_FOR_TESTS);
-        push(set_name(folder), loaded.recording, for_test)?;
+        let origin = Origin::of_dataset(set_name(folder), &loaded.header.settings, KEPT_FOR_TESTS);
+        push(origin, loaded.recording)?;
     }
     for clip in &config.clips {
         let rig = rig.ok_or_else(|| {
@@ -242,9 +247,11 @@ fn test_sets(
         })?;
         let (name, mut recording) = super::record::record_clip(rig, clip, watch)?;
         match_twin(twin, &mut recording).map_err(|problem| JobError::unusable(rig.name(), problem))?;
-        push(name, recording, rig.find_clip(clip).is_some_and(|clip| clip.for_test))?;
+        let kept = rig.find_clip(clip).filter(|clip| clip.is_for_test()).map(|clip| clip.name.clone());
+        let clips = vec![clip.clone()];
+        push(Origin { set: name, clips, held_out: false, kept: kept.into_iter().collect() }, recording)?;
     }
-    Ok((sets, kept))
+    Ok((sets, origins))
 }
 
 /// What a set is called in tables: its folder.

@@ -204,3 +204,38 @@ fn seam_sheet(mesh: &Mesh, owner: &[u32], exhibits: &[Exhibit]) -> Picture {
     }
     sheet.build()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use understudy_core::{Adjacency, Face};
+
+    #[test]
+    fn jumps_are_those_of_the_definition() {
+        let count = 40u32;
+        let faces: Vec<Face> = (2..count).map(|v| Face::triangle(v - 2, v - 1, v)).collect();
+        let owner: Vec<u32> = (0..count).map(|v| v / 9).collect();
+        let mut random = Random::new(8);
+        let mut field = || -> Vec<Vec<Vec3>> {
+            let mut noise = || Vec3::from_array([0; 3].map(|_| random.uniform(-9.0, 9.0)));
+            (0..3).map(|_| (0..count).map(|_| noise()).collect()).collect()
+        };
+        let (truth, other) = (field(), field());
+        let edges: Vec<(u32, u32)> = Adjacency::from_faces(count as usize, &faces).edges().collect();
+        let mut jumps = Jumps::default();
+        for (number, (truth, vertices)) in truth.iter().zip(&other).enumerate() {
+            jumps.add_pose(&edges, &owner, &Posed { number, truth, vertices, angles: &[] });
+        }
+        let found = jumps.summary(&Jumps::default());
+        let [border, inside, plain, met] = understudy_testkit::figures::seams(&faces, &owner, &truth, &other);
+        let pairs = [
+            (found.border_mm, 10.0 * border),
+            (found.inside_mm, 10.0 * inside),
+            (found.plain_ratio, plain),
+            (found.ratio, met),
+        ];
+        for (found, want) in pairs {
+            assert!((found - want).abs() < 1e-6 * want, "{found} {want}");
+        }
+    }
+}

@@ -226,4 +226,30 @@ mod tests {
         assert!((power - moment).abs() < 0.02 * moment, "{power} {moment}");
         assert_eq!(spectrum(&|_| 0.0).high_share(), 0.0);
     }
+    #[test]
+    fn bands_are_those_of_the_eigenvectors() {
+        // A strip of triangles, a quad and a vertex without neighbours.
+        let count = 34u32;
+        let mut faces: Vec<Face> = (2..count - 5).map(|v| Face::triangle(v - 2, v - 1, v)).collect();
+        faces.push(Face::quad(count - 5, count - 4, count - 3, count - 2));
+        let mut random = Random::new(5);
+        let mut field = |size: f32| -> Vec<Vec<Vec3>> {
+            let mut noise = || Vec3::from_array([0; 3].map(|_| random.uniform(-size, size)));
+            (0..3).map(|_| (0..count).map(|_| noise()).collect()).collect()
+        };
+        let (truth, other) = (field(9.0), field(9.0));
+        let adjacency = Adjacency::from_faces(count as usize, &faces);
+        let mut spectrum = Spectrum::new(&adjacency);
+        for (truth, other) in truth.iter().zip(&other) {
+            let error: Vec<Vec3> = other.iter().zip(truth).map(|(a, b)| *a - *b).collect();
+            spectrum.add(&adjacency, &error);
+        }
+        let want = understudy_testkit::figures::spectrum(&faces, &truth, &other, BANDS, MOMENTS);
+        let all: f64 = want.iter().sum();
+        for (band, (found, want)) in spectrum.bands().into_iter().zip(&want).enumerate() {
+            assert!((found - want).abs() < 1e-6 * all, "band {band}: {found} {want}");
+        }
+        let high: f64 = want[BANDS / 2..].iter().sum();
+        assert!(high > 0.0 && (spectrum.high_share() - high / all).abs() < 1e-6);
+    }
 }

@@ -1,6 +1,8 @@
 //! From derivatives by learned bones to those by controls, by the chain rule, without allocating.
 
-use super::{Bone, Factor, LearnedMechanism, MATRIX, Moves, NONE, STRETCH, TURN, rotation_and_stretch};
+use super::{
+    AIM_INPUTS, Bone, Factor, LearnedMechanism, MATRIX, Moves, NONE, STRETCH, TURN, rotation_and_stretch,
+};
 use crate::dense::{Kernel, Precision};
 use crate::twin::network::gradient::{Between, Chain, spread};
 use crate::twin::network::unpack_dense;
@@ -13,7 +15,14 @@ pub(crate) struct LearnedGradient {
     space: super::LearnedSpace,
     by_terms: Vec<f32>,
     by_factors: Vec<f32>,
+    /// By all bones in the world, guides included.
+    by_world: Vec<Affine3A>,
+    /// By the controls and by what a bone sees of its goal.
+    by_values: Vec<f32>,
 }
+
+/// No slope at all.
+const ZERO: Affine3A = Affine3A { matrix3: Mat3A::ZERO, translation: Vec3A::ZERO };
 
 struct BoneGradient {
     /// Weights of terms by rows.
@@ -39,49 +48,66 @@ impl LearnedMechanism {
             space: self.space(),
             by_terms: vec![0.0; self.longest],
             by_factors: vec![0.0; self.longest],
+            by_world: vec![ZERO; self.bones.len()],
+            by_values: vec![0.0; self.controls + AIM_INPUTS],
         }
     }
 
-    /// Derivatives by the controls, `[C]`, of what has the derivatives `by_global` by the numbers of the world transforms
-    /// `bones`, `[J]`; the former are changed on the way.
+    /// Derivatives by the controls, `[C]`, of what has the derivatives `by_global` by the numbers of the world transforms,
+    /// `[J]`, that the controls give.
     pub(crate) fn backward(
         &self,
         controls: &[f32],
-        bones: &[Affine3A],
-        by_global: &mut [Affine3A],
+        by_global: &[Affine3A],
         memory: &mut LearnedGradient,
         by_controls: &mut [f32],
     ) {
-        by_controls.fill(0.0);
+        self.place(controls, &mut memory.space);
+        memory.by_world.fill(ZERO);
+        memory.by_world[..self.posed].copy_from_slice(&by_global[..self.posed]);
+        memory.by_values.fill(0.0);
         for &index in self.order.iter().rev() {
             let index = index as usize;
             let bone = &self.bones[index];
-            let local = bone.local(controls, &mut memory.space);
-            let Affine3A { matrix3: mut by_matrix, translation: mut by_place } = by_global[index];
-            if let Some(parent) = bone.parent {
-                let place = local.translation;
-                let outer = Mat3A::from_cols(by_place * place.x, by_place * place.y, by_place * place.z);
-                by_global[parent].matrix3 += by_matrix * local.matrix3.transpose() + outer;
-                by_global[parent].translation += by_place;
-                let above = bones[parent].matrix3.transpose();
-                (by_matrix, by_place) = (above * by_matrix, above * by_place);
+            let frame = bone.frame(&mut memory.space);
+            let local = bone.local(&mut memory.space);
+            let Affine3A { matrix3: by_matrix, translation: by_place } = memory.by_world[index];
+            let place = local.translation;
+            let outer = Mat3A::from_cols(by_place * place.x, by_place * place.y, by_place * place.z);
+            let by_frame =
+                Affine3A { matrix3: by_matrix * local.matrix3.transpose() + outer, translation: by_place };
+            let above = frame.matrix3.transpose();
+            memory.by_values[self.controls..].fill(0.0);
+            bone.backward(index, (above * by_matrix, above * by_place), memory);
+            let world = &memory.space.world;
+            if let Some(aim) = &bone.aim {
+                let parent = bone.parent.map_or(Affine3A::IDENTITY, |parent| world[parent]);
+                let (mut by_parent, mut by_target) = (ZERO, ZERO);
+                let by_seen = &memory.by_values[self.controls..];
+                let ends = (&mut by_parent, &mut by_target);
+                aim.backward((&parent, &world[aim.target]), &by_frame, by_seen, ends);
+                add(&mut memory.by_world[aim.target], &by_target);
+                if let Some(parent) = bone.parent {
+                    add(&mut memory.by_world[parent], &by_parent);
+                }
+            } else if let Some(parent) = bone.parent {
+                add(&mut memory.by_world[parent], &by_frame);
             }
-            bone.backward(index, controls, (by_matrix, by_place), memory, by_controls);
         }
+        by_controls[..self.controls].copy_from_slice(&memory.by_values[..self.controls]);
     }
 }
 
+fn add(sum: &mut Affine3A, more: &Affine3A) {
+    sum.matrix3 += more.matrix3;
+    sum.translation += more.translation;
+}
+
 impl Bone {
-    /// What evaluation left in `memory.space` is this bone's: its numbers, factors and terms.
-    fn backward(
-        &self,
-        index: usize,
-        controls: &[f32],
-        by_local: (Mat3A, Vec3A),
-        memory: &mut LearnedGradient,
-        by_controls: &mut [f32],
-    ) {
-        let LearnedGradient { kernel, bones, space, by_terms, by_factors } = memory;
+    /// What evaluation left in `memory.space` is this bone's: its values, numbers, factors and terms.
+    fn backward(&self, index: usize, by_local: (Mat3A, Vec3A), memory: &mut LearnedGradient) {
+        let LearnedGradient { kernel, bones, space, by_terms, by_factors, by_values, .. } = memory;
+        let controls: &[f32] = &space.values;
         let BoneGradient { closed, chain, by_numbers } = &mut bones[index];
         if by_numbers.is_empty() {
             return;
@@ -113,7 +139,7 @@ impl Bone {
                 Factor::Sine(frequency) => frequency * (frequency * value).cos(),
                 Factor::Cosine(frequency) => -frequency * (frequency * value).sin(),
             };
-            by_controls[control] += slope * derivative;
+            by_values[control] += slope * derivative;
         }
         if let Some(chain) = chain {
             self.inputs.features(controls, &mut chain.outputs[0]);
@@ -122,7 +148,7 @@ impl Bone {
             last.fill(0.0);
             last[..by_numbers.len()].copy_from_slice(by_numbers);
             chain.backward(*kernel, Between::Tanh);
-            spread(&chain.slopes[0], &self.inputs.inputs, &self.inputs.scale, by_controls);
+            spread(&chain.slopes[0], &self.inputs.inputs, &self.inputs.scale, by_values);
         }
     }
 }

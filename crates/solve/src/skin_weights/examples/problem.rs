@@ -32,6 +32,7 @@ pub(super) struct Problem<'a> {
 }
 
 /// What does.
+#[derive(Clone)]
 pub(super) struct State {
     /// `[N][columns]` by rows.
     pub weights: Vec<f64>,
@@ -51,17 +52,24 @@ pub(super) struct Energy {
     data: f64,
     sparsity: f64,
     rigidity: f64,
+    mixing: f64,
     count: f64,
 }
 
 impl Energy {
     pub fn total(&self) -> f64 {
-        self.data + self.sparsity + self.rigidity
+        self.data + self.sparsity + self.rigidity + self.mixing
     }
 
     pub fn after(&self, step: Step) -> EnergyAfter {
-        let Self { data, sparsity, rigidity, count } = *self;
-        EnergyAfter { step, data: data / count, sparsity: sparsity / count, rigidity: rigidity / count }
+        let Self { data, sparsity, rigidity, mixing, count } = *self;
+        EnergyAfter {
+            step,
+            data: data / count,
+            sparsity: sparsity / count,
+            rigidity: rigidity / count,
+            mixing: mixing / count,
+        }
     }
 }
 
@@ -173,10 +181,46 @@ impl<'a> Problem<'a> {
 
     /// `p'` of an example, `[N]`.
     pub fn deformed(&self, weights: &[f64], transforms: &[f64]) -> Vec<DVec3> {
-        let carried = self.carried(transforms);
+        self.blended(weights, &self.carried(transforms))
+    }
+
+    fn blended(&self, weights: &[f64], carried: &[DVec3]) -> Vec<DVec3> {
         let h = self.columns;
         let of = |(w, places): (&[f64], &[DVec3])| w.iter().zip(places).map(|(w, p)| *p * *w).sum();
         weights.chunks_exact(h).zip(carried.chunks_exact(h)).map(of).collect()
+    }
+
+    /// `μ` of the term that mixing costs; it belongs to the data.
+    fn mixing_weight(&self) -> f64 {
+        self.settings.mixing * self.settings.data
+    }
+
+    /// `Σ_ij w_ij ‖T_j p_i − q_i‖²`.
+    fn mixing(&self, weights: &[f64], carried: &[DVec3], example: &[DVec3]) -> f64 {
+        if self.mixing_weight() == 0.0 {
+            return 0.0;
+        }
+        let h = self.columns;
+        let rows = weights.chunks_exact(h).zip(carried.chunks_exact(h)).zip(example);
+        rows.map(|((w, places), q)| {
+            w.iter().zip(places).map(|(w, p)| w * (*p - *q).length_squared()).sum::<f64>()
+        })
+        .sum()
+    }
+
+    /// What the same term costs per weight, `μ Σ_k ‖T_j p_i − q_i‖²`, `[N][columns]`.
+    pub fn mixing_costs(&self, carried: &[Vec<DVec3>]) -> Vec<f64> {
+        let (h, weight) = (self.columns, self.mixing_weight());
+        let mut costs = vec![0.0; self.nodes() * h];
+        for (places, example) in carried.iter().zip(&self.examples).filter(|_| weight > 0.0) {
+            for ((costs, places), q) in costs.chunks_exact_mut(h).zip(places.chunks_exact(h)).zip(example) {
+                costs
+                    .iter_mut()
+                    .zip(places)
+                    .for_each(|(cost, p)| *cost += weight * (*p - *q).length_squared());
+            }
+        }
+        costs
     }
 
     /// `b_i = Σ_j w̃_ij ½(R_i + R_j)(p_i − p_j)`, eq. 17; `[N]`.
@@ -211,18 +255,20 @@ impl<'a> Problem<'a> {
     pub fn energy_of(&self, state: &State, weights: &[f64]) -> Energy {
         let m = self.examples.len();
         let rest = self.product(self.points, self.points);
-        let parts: Vec<(f64, f64)> = (0..m)
+        let parts: Vec<[f64; 3]> = (0..m)
             .into_par_iter()
             .map(|k| {
-                let deformed = self.deformed(weights, &state.transforms[k]);
+                let carried = self.carried(&state.transforms[k]);
+                let deformed = self.blended(weights, &carried);
                 let pairs = deformed.iter().zip(&self.examples[k]);
                 let data: f64 = pairs.map(|(p, q)| (*p - *q).length_squared()).sum();
+                let mixing = self.mixing(weights, &carried, &self.examples[k]);
                 if self.rigidity == 0.0 {
-                    return (data, 0.0);
+                    return [data, 0.0, mixing];
                 }
                 let turned = self.turned_edges(&state.groups, &state.rotations[k]);
                 let across: f64 = deformed.iter().zip(&turned).map(|(p, b)| p.dot(*b)).sum();
-                (data, self.product(&deformed, &deformed) - 2.0 * across + rest)
+                [data, self.product(&deformed, &deformed) - 2.0 * across + rest, mixing]
             })
             .collect();
         let bends = |j: usize| -> f64 {
@@ -241,9 +287,10 @@ impl<'a> Problem<'a> {
             false => 0.0,
         };
         Energy {
-            data: self.settings.data * parts.iter().map(|p| p.0).sum::<f64>(),
+            data: self.settings.data * parts.iter().map(|p| p[0]).sum::<f64>(),
             sparsity: m as f64 * self.sparsity * sparsity,
-            rigidity: self.rigidity * parts.iter().map(|p| p.1).sum::<f64>(),
+            rigidity: self.rigidity * parts.iter().map(|p| p[1]).sum::<f64>(),
+            mixing: self.mixing_weight() * parts.iter().map(|p| p[2]).sum::<f64>(),
             count: (self.nodes() * m) as f64,
         }
     }
@@ -255,6 +302,42 @@ impl<'a> Problem<'a> {
             deformed.iter().zip(&self.examples[k]).map(|(p, q)| (*p - *q).length_squared()).sum()
         };
         (0..self.examples.len()).map(of).sum()
+    }
+
+    /// Transforms for a start: every handle moves rigidly as the nodes do that follow it most.
+    pub fn move_apart(&self, state: &mut State) {
+        let h = self.columns;
+        let largest = |row: &[f64]| row.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        let own: Vec<(usize, f64)> =
+            state.weights.chunks_exact(h).map(|row| largest(row).unwrap_or((0, 0.0))).collect();
+        for (example, transforms) in self.examples.iter().zip(&mut state.transforms) {
+            for column in 0..h {
+                let members = || own.iter().enumerate().filter(move |(_, own)| own.0 == column);
+                let total: f64 = members().map(|(_, own)| own.1).sum();
+                if total <= 0.0 {
+                    continue;
+                }
+                let mean = |points: &[DVec3]| {
+                    members().map(|(node, own)| points[node] * own.1).sum::<DVec3>() / total
+                };
+                let (from, to) = (mean(self.points), mean(example));
+                let mut covariance = DMat3::ZERO;
+                for (node, own) in members() {
+                    let a = (self.points[node] - from) * own.1;
+                    let b = example[node] - to;
+                    covariance += DMat3::from_cols(a * b.x, a * b.y, a * b.z);
+                }
+                let rotation = best_rotation(covariance);
+                let shift = to - rotation * from;
+                let block = &mut transforms[12 * column..12 * (column + 1)];
+                // Rows for x, y, z and 1 are columns of the matrix.
+                for (row, value) in
+                    [rotation.x_axis, rotation.y_axis, rotation.z_axis, shift].iter().enumerate()
+                {
+                    block[3 * row..3 * row + 3].copy_from_slice(&value.to_array());
+                }
+            }
+        }
     }
 
     /// Transforms: linear least squares, `Kᵀ(I + λ₂ L)K T = Kᵀ(q + λ₂ b)`, held to their last value a little.
@@ -293,6 +376,18 @@ impl<'a> Problem<'a> {
                 }
             })
             .collect();
+        // Mixing: every handle on its own, weighted by its weights.
+        let own = self.mixing_weight();
+        let corner = |node: usize, row: usize| {
+            let p = self.points[node];
+            [p.x, p.y, p.z, 1.0][row % 4]
+        };
+        for row in (0..size).filter(|_| own > 0.0) {
+            for column in row / 4 * 4..=row {
+                let weighted = |node: usize| k[row * n + node] * corner(node, column);
+                gram[row * size + column] += own * (0..n).map(weighted).sum::<f64>();
+            }
+        }
         let trace: f64 = (0..size).map(|d| gram[d * size + d]).sum();
         let damping = DAMPING * trace / size as f64;
         (0..size).for_each(|d| gram[d * size + d] += damping);
@@ -306,10 +401,11 @@ impl<'a> Problem<'a> {
             .enumerate()
             .map(|(example, last)| {
                 let turned = self.turned_edges(groups, &rotations[example]);
+                // K holds weights once: its product with q is the right side of mixing, too.
                 let wanted: Vec<DVec3> = self.examples[example]
                     .iter()
                     .zip(turned)
-                    .map(|(q, b)| *q * self.settings.data + b * self.rigidity)
+                    .map(|(q, b)| *q * (self.settings.data + own) + b * self.rigidity)
                     .collect();
                 let mut right = vec![0.0; size * 3];
                 for row in 0..size {

@@ -16,9 +16,11 @@ use understudy_core::sparse_cholesky::SparseCholesky;
 /// Penalty of `P = A(W)`, as a share of the data term.
 const DEFORMED: f64 = 1.0;
 /// Penalties of `X = W` and `Z = W` per example: about what the data term of a mesh of unit size weighs.
-const COPIES: f64 = 0.02;
+const COPIES: f64 = 0.002;
 /// Bends of about this size are where the penalty of `Y = L X` meets the l1 term.
 const BEND: f64 = 0.1;
+/// How much longer the first weight step is.
+const FIRST: usize = 4;
 /// Iterations between two looks at the energy.
 const LOOK: usize = 15;
 
@@ -90,6 +92,8 @@ impl Splitting {
             let places = &carried[k][node * h..(node + 1) * h];
             w[node * h..(node + 1) * h].iter().zip(places).map(|(w, p)| *p * *w).sum()
         };
+        let mixing = problem.mixing_costs(&carried);
+        let fresh = self.copies.is_none();
         let mut copies = self.copies.take().unwrap_or_else(|| Copies {
             x: state.weights.clone(),
             z: state.weights.clone(),
@@ -104,8 +108,10 @@ impl Splitting {
         let (rho, copy, bend) = (self.penalty_deformed, self.penalty_copy, self.penalty_bend);
         let mut w = state.weights.clone();
         let has_bends = self.bend_system.is_some();
-        for iteration in 1..=problem.settings.weight_iterations {
-            // Every node on its own: (ρ Σ BᵀB + 2c I) w = ρ Σ Bᵀ(P − U) + c (X − V) + c (Z − S).
+        // Without copies of an earlier round there is further to go.
+        let iterations = problem.settings.weight_iterations * if fresh { FIRST } else { 1 };
+        for iteration in 1..=iterations {
+            // Every node on its own: (ρ Σ BᵀB + 2c I) w = ρ Σ Bᵀ(P − U) + c (X − V) + c (Z − S) − ½ μ d.
             w.par_chunks_mut(h).enumerate().for_each(|(node, row)| {
                 if let Some(column) = problem.held[node] {
                     row.fill(0.0);
@@ -115,7 +121,7 @@ impl Splitting {
                 let at = node * h..(node + 1) * h;
                 for (j, value) in row.iter_mut().enumerate() {
                     let place = node * h + j;
-                    *value = copy * (copies.z[place] - copies.z_dual[place]);
+                    *value = copy * (copies.z[place] - copies.z_dual[place]) - 0.5 * mixing[place];
                     if has_bends {
                         *value += copy * (copies.x[place] - copies.x_dual[place]);
                     }
@@ -205,7 +211,7 @@ impl Splitting {
                     dual[j] += weights[node * h + j] - z[j];
                 }
             });
-            if iteration % LOOK == 0 || iteration == problem.settings.weight_iterations {
+            if iteration % LOOK == 0 || iteration == iterations {
                 let energy = problem.energy_of(state, &copies.z).total();
                 if energy < best.0 {
                     best = (energy, copies.z.clone());

@@ -50,7 +50,8 @@ fn a_card_folded_once_gets_a_sharper_line_and_no_step_raises_the_energy() {
         assert!((row[0] + row[1] - 1.0).abs() < 1e-6 && row[0] >= 0.0 && row[1] >= 0.0);
     }
     let (before, after) = (crisp(&weights.values), crisp(&best.values));
-    assert!(before < 0.4 && after > 0.7, "{before} {after}");
+    // Two columns of 26 are 8 %.
+    assert!(before < 0.4 && after > 0.91, "{before} {after}");
 }
 
 #[test]
@@ -82,4 +83,135 @@ fn wrong_examples_are_named_and_a_listener_can_stop() {
     assert!(refuse(&[&example], &bad).contains("the sparsity is -1"));
     let stopped = optimise_weights(&mesh, &weights, &[&example], &settings, &|_| false);
     assert_eq!(stopped, Err(WeightsError::Stopped));
+}
+
+/// The weight step as a quadratic program, by clarabel: weights, and a bound on every bend. `[N][columns]`.
+fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
+    use clarabel::algebra::CscMatrix;
+    use clarabel::solver::{
+        DefaultSettingsBuilder, DefaultSolver, IPSolver as _, SolverStatus, SupportedConeT,
+    };
+    let (n, h, m) = (problem.nodes(), problem.columns(), problem.examples.len());
+    let size = 2 * n * h;
+    let matrix = |rows: usize, entries: Vec<(usize, usize, f64)>| {
+        let (mut r, mut c, mut v) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, column, value) in entries {
+            r.push(row);
+            c.push(column);
+            v.push(value);
+        }
+        CscMatrix::new_from_triplets(rows, size, r, c, v)
+    };
+    let carried: Vec<Vec<DVec3>> = state.transforms.iter().map(|t| problem.carried(t)).collect();
+    let (mut square, mut linear) = (Vec::new(), vec![0.0; size]);
+    for k in 0..m {
+        let turned = problem.turned_edges(&state.groups, &state.rotations[k]);
+        for i in 0..n {
+            let mut row: Vec<(usize, f64)> =
+                problem.laplacian.row(i).map(|(o, v)| (o, v * problem.rigidity)).collect();
+            row.iter_mut().filter(|(other, _)| *other == i).for_each(|(_, value)| *value += 1.0);
+            for (other, value) in row {
+                for a in 0..h {
+                    for b in 0..h {
+                        let (x, y) = (i * h + a, other * h + b);
+                        if x <= y {
+                            square.push((x, y, 2.0 * value * carried[k][x].dot(carried[k][y])));
+                        }
+                    }
+                }
+            }
+            let wanted: DVec3 = problem.examples[k][i] + turned[i] * problem.rigidity;
+            (0..h).for_each(|j| linear[i * h + j] -= 2.0 * carried[k][i * h + j].dot(wanted));
+        }
+    }
+    let mixing = problem.mixing_costs(&carried);
+    for place in 0..n * h {
+        linear[place] += mixing[place];
+        linear[n * h + place] = m as f64 * problem.sparsity;
+    }
+    let (mut rows, mut right) = (Vec::new(), Vec::new());
+    for (node, held) in problem.held.iter().enumerate() {
+        match held {
+            Some(column) => (0..h).for_each(|j| {
+                rows.push((right.len(), node * h + j, 1.0));
+                right.push(f64::from(u8::from(j == *column as usize)));
+            }),
+            None => {
+                (0..h).for_each(|j| rows.push((right.len(), node * h + j, 1.0)));
+                right.push(1.0);
+            }
+        }
+    }
+    let equal = right.len();
+    for node in (0..n).filter(|node| problem.held[*node].is_none()) {
+        for j in 0..h {
+            rows.push((right.len(), node * h + j, -1.0));
+            right.push(0.0);
+        }
+    }
+    for node in 0..n {
+        for j in 0..h {
+            for sign in [1.0, -1.0] {
+                problem
+                    .laplacian
+                    .row(node)
+                    .for_each(|(other, v)| rows.push((right.len(), other * h + j, sign * v)));
+                rows.push((right.len(), n * h + node * h + j, -1.0));
+                right.push(0.0);
+            }
+        }
+    }
+    let cones = [SupportedConeT::ZeroConeT(equal), SupportedConeT::NonnegativeConeT(right.len() - equal)];
+    let settings = DefaultSettingsBuilder::default()
+        .verbose(false)
+        .tol_gap_abs(1e-11)
+        .tol_gap_rel(1e-11)
+        .tol_feas(1e-11)
+        .build()
+        .expect("settings");
+    let constraints = matrix(right.len(), rows);
+    let mut solver =
+        DefaultSolver::new(&matrix(size, square), &linear, &constraints, &right, &cones, settings)
+            .expect("a problem");
+    solver.solve();
+    let status = solver.solution.status;
+    assert!(matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved), "{status:?}");
+    solver.solution.x[..n * h].to_vec()
+}
+
+#[test]
+fn the_weight_step_agrees_with_an_interior_point_solver() {
+    let mesh = card(20, 10);
+    let example: Vec<Vec3> = mesh
+        .positions()
+        .iter()
+        .map(|p| {
+            let beyond = (p.x - 9.5).max(0.0);
+            Vec3::new(p.x - beyond + beyond * 0.5, p.y, 0.866 * beyond + 0.02 * p.y * p.y)
+        })
+        .collect();
+    let handles: Vec<Handle> = [(2, 4), (17, 5), (10, 9)]
+        .map(|(x, y)| Handle::new(format!("{x}"), HandleShape::Vertex(y * 20 + x)))
+        .to_vec();
+    let initial = solve_weights(&mesh, &handles, &WeightSettings::default(), &|_| true).expect("weights");
+    let settings = ExampleSettings {
+        sparsity: 1e-6,
+        rigidity: 1e-3,
+        weight_iterations: 10_000,
+        ..ExampleSettings::default()
+    };
+    let surface = Surface::new(&mesh).expect("a card");
+    let domain = Domain::of_surface(&surface);
+    let problem = Problem::new(&surface, &domain, &initial, &[&example], &settings).expect("a problem");
+    let mut state = State::new(&problem, &initial, &domain);
+    state.groups = cluster(&state.weights, 3, 8);
+    problem.move_apart(&mut state);
+    problem.fit_rotations(&mut state);
+    let truth = interior_point(&problem, &state);
+    let want = problem.energy_of(&state, &truth).total();
+    Splitting::new(&problem).expect("factors").fit_weights(&problem, &mut state).expect("weights");
+    let got = problem.energy(&state).total();
+    assert!((got - want).abs() < 1e-5 * want, "{got} instead of {want}");
+    let difference = state.weights.iter().zip(&truth).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+    assert!(difference < 1e-4, "{difference}");
 }

@@ -198,7 +198,7 @@ impl Learn for BodyLearning {
         if run.config.half {
             parts = round_to_half(&parts, &plan, &poses).map_err(|error| run.unfit(&error))?;
         }
-        run.note_rig_time(&mut parts.header.training);
+        run.note_origin(&mut parts.header.training);
         let (held_back, unexplained) = held_back(&poses, &plan, &parts, precision).map_err(learn)?;
         warn(&unexplained, watch);
         Ok(Learned {

@@ -252,7 +252,7 @@ impl Learn for DiffLearning {
             let cost = plan.half_error(&poses, &parts).map_err(problem)?;
             parts.header.training.half_error_mm = Some(cost);
         }
-        run.note_rig_time(&mut parts.header.training);
+        run.note_origin(&mut parts.header.training);
         let held_back = held_back(&poses, &plan, &parts, precision).map_err(problem)?;
         watch.event(Event::Finished);
         let base = if plan.unskinning.weights.is_some() { "its skinning alone" } else { "the mesh at rest" };

@@ -167,7 +167,7 @@ impl FaceRun<'_> {
         };
         parts.header.training.normal_angles_deg = normal_angles;
         let precision = self.run.precision();
-        self.run.note_rig_time(&mut parts.header.training);
+        self.run.note_origin(&mut parts.header.training);
         let held_back = truth.measure(&parts, precision).map_err(|error| self.run.unfit(&error))?;
         let stages = [Some(&coarse_report), refinement_report.as_ref(), normals_report.as_ref()];
         let ended = |stage: &StageReport| stage.rates.iter().all(|(_, end)| *end == End::Converged);

@@ -106,7 +106,7 @@ impl Learn for SkinLearning {
             let error = half_error(&parts, &some).map_err(|error| run.unfit(&error))?;
             parts.header.training.half_error_mm = Some(error);
         }
-        run.note_rig_time(&mut parts.header.training);
+        run.note_origin(&mut parts.header.training);
         let twin = Twin::from(SkinTwin::new(parts.clone(), precision).map_err(|error| run.unfit(&error))?);
         Ok(Learned {
             bytes: to_bytes(&parts, precision).map_err(|error| run.unfit(&error))?,

@@ -1,0 +1,222 @@
+//! A particle that walks a latent space: it follows a path within a radius, is drawn to where poses are likely, and is
+//! nudged by a smooth random force, so that no repetition is like the last. One Runge–Kutta step per frame.
+//!
+//! The path constraint `‖x − p(t)‖ ≤ r` adds `F_c = λ g`, `g = x − p`, `λ = −(gᵀF + G) / gᵀg` (5.9, whose sign is
+//! wrong in print), `G = ‖ẋ − ṗ‖² + 2α gᵀ(ẋ − ṗ) + ½ β² (gᵀg − r²)` (5.10), `β = α²`, and only where it pulls
+//! towards the path. It acts beyond `0.98 r`, where `g` is no longer small, and what one frame still overshoots is
+//! projected back at its end.
+
+use super::point::LatentPoint;
+use serde::{Deserialize, Serialize};
+
+/// The path constraint acts beyond this share of the radius.
+pub const ACTIVE: f64 = 0.98;
+/// Fastest motion relative to the path, radii per frame: a path that starts or stops is faster than its radius is
+/// wide, and no integration of one step per frame survives that.
+const FASTEST: f64 = 0.5;
+
+/// Forces on a particle; lengths are radii of the path, times are frames.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Forces {
+    /// `α`, per frame.
+    pub stiffness: f64,
+    /// Drag on the motion relative to the path, per frame: what the random force adds must go somewhere.
+    pub drag: f64,
+    /// Size of the random force, in radii per frame².
+    pub random: f64,
+    /// `√γ`: the random force keeps its direction for about so many frames.
+    pub random_frames: f64,
+    /// `a`, in radii per frame².
+    pub likelihood: f64,
+}
+
+impl Default for Forces {
+    fn default() -> Self {
+        Self { stiffness: 0.5, drag: 0.15, random: 0.015, random_frames: 10.0, likelihood: 0.02 }
+    }
+}
+
+/// Where the path is at the beginning of a frame, and how far it goes during it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathPiece {
+    /// `p` at the beginning.
+    pub from: LatentPoint,
+    /// `p` at the end.
+    pub to: LatentPoint,
+    /// `r`.
+    pub radius: f64,
+}
+
+impl PathPiece {
+    /// `ṗ`, per frame.
+    fn pace(&self) -> LatentPoint {
+        self.to - self.from
+    }
+}
+
+/// A point with a velocity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Particle {
+    /// Place.
+    pub x: LatentPoint,
+    /// Per frame.
+    pub v: LatentPoint,
+}
+
+impl Particle {
+    /// At rest.
+    pub fn new(x: LatentPoint) -> Self {
+        Self { x, v: LatentPoint::default() }
+    }
+
+    /// Moves on by one frame; `force(t, x)` with `t` from 0 to 1 within the frame. Gives how far the projection at the
+    /// end moved it.
+    pub fn frame(
+        &mut self,
+        path: PathPiece,
+        forces: &Forces,
+        mut force: impl FnMut(f64, LatentPoint) -> LatentPoint,
+    ) -> f64 {
+        self.slow_down(path);
+        self.advance(path, forces, 0.0, 1.0, &mut force);
+        let moved = self.project(path);
+        self.slow_down(path);
+        moved
+    }
+
+    /// Bounds the velocity relative to the path.
+    fn slow_down(&mut self, path: PathPiece) {
+        let relative = self.v - path.pace();
+        let (speed, most) = (relative.length(), FASTEST * path.radius);
+        if speed > most {
+            self.v = path.pace() + relative * (most / speed);
+        }
+    }
+
+    /// A step of the fourth-order Runge–Kutta method from `start` to `start + step`, in frames.
+    pub fn advance(
+        &mut self,
+        path: PathPiece,
+        forces: &Forces,
+        start: f64,
+        step: f64,
+        force: &mut impl FnMut(f64, LatentPoint) -> LatentPoint,
+    ) {
+        let mut slope =
+            |t: f64, x: LatentPoint, v: LatentPoint| acceleration(path, forces, t, x, v, force(t, x));
+        let (x, v) = (self.x, self.v);
+        let half = 0.5 * step;
+        let a1 = slope(start, x, v);
+        let v2 = v + a1 * half;
+        let a2 = slope(start + half, x + v * half, v2);
+        let v3 = v + a2 * half;
+        let a3 = slope(start + half, x + v2 * half, v3);
+        let v4 = v + a3 * step;
+        let a4 = slope(start + step, x + v3 * step, v4);
+        self.x += (v + (v2 + v3) * 2.0 + v4) * (step / 6.0);
+        self.v += (a1 + (a2 + a3) * 2.0 + a4) * (step / 6.0);
+    }
+
+    /// Back onto the radius, without the speed that led out.
+    fn project(&mut self, path: PathPiece) -> f64 {
+        let g = self.x - path.to;
+        let away = g.length();
+        if away <= path.radius {
+            return 0.0;
+        }
+        let outward = g.dot(self.v - path.pace()) / away;
+        self.x = path.to + g * (path.radius / away);
+        self.v = self.v - g * (outward.max(0.0) / away);
+        away - path.radius
+    }
+}
+
+/// `F + F_c` for a unit mass.
+fn acceleration(
+    path: PathPiece,
+    forces: &Forces,
+    t: f64,
+    x: LatentPoint,
+    v: LatentPoint,
+    force: LatentPoint,
+) -> LatentPoint {
+    let g = x - (path.from + path.pace() * t);
+    let relative = v - path.pace();
+    let force = force - relative * forces.drag;
+    let (squared, radius) = (g.length_squared(), path.radius);
+    if squared <= (ACTIVE * radius).powi(2) || squared == 0.0 {
+        return force;
+    }
+    let alpha = forces.stiffness;
+    let beta_squared = alpha.powi(4);
+    let baumgarte = relative.length_squared()
+        + 2.0 * alpha * g.dot(relative)
+        + 0.5 * beta_squared * (squared - radius * radius);
+    let lambda = -(g.dot(force) + baumgarte) / squared;
+    force + g * lambda.min(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random_force::RandomForce;
+    use super::*;
+
+    #[test]
+    fn the_integration_is_of_fourth_order_where_the_constraint_rests() {
+        let mut force = |t: f64, x: LatentPoint| {
+            LatentPoint::new(&[(3.0 * t).sin() - 0.8 * x.0[0].sin(), (2.0 * t).cos() * x.0[0]])
+        };
+        let forces = Forces::default();
+        let (from, to) = (LatentPoint::default(), LatentPoint::new(&[0.3, 0.1]));
+        let path = PathPiece { from, to, radius: 100.0 };
+        let mut run = |steps: usize| {
+            let mut particle =
+                Particle { x: LatentPoint::new(&[0.2, -0.1]), v: LatentPoint::new(&[0.5, 0.4]) };
+            let h = 1.0 / steps as f64;
+            (0..steps).for_each(|step| particle.advance(path, &forces, step as f64 * h, h, &mut force));
+            particle.x
+        };
+        let truth = run(4096);
+        let mut miss = |steps| run(steps).distance(truth);
+        for steps in [8, 16] {
+            let order = (miss(steps) / miss(2 * steps)).log2();
+            assert!((order - 4.0).abs() <= 0.3, "{steps} steps: order {order}");
+        }
+    }
+
+    #[test]
+    fn the_particle_stays_by_its_path() {
+        let forces = Forces::default();
+        let radius = 0.1;
+        for seed in 1..4 {
+            let mut noise = RandomForce::new(seed, 3, forces.random * radius, forces.random_frames);
+            let path = |frame: usize| {
+                let t = frame as f64 * 0.01;
+                LatentPoint::new(&[t.cos(), (1.3 * t).sin(), 0.5 * (0.7 * t).sin()])
+            };
+            let mut particle = Particle::new(path(0));
+            let (mut strong, mut moved) = (0, 0.0);
+            const FRAMES: usize = 50_000;
+            for frame in 0..FRAMES {
+                let (from, to) = (path(frame), path(frame + 1));
+                let early = noise.now();
+                noise.advance_half();
+                let middle = noise.now();
+                noise.advance_half();
+                let late = noise.now();
+                let projected = particle.frame(PathPiece { from, to, radius }, &forces, |t, _| match t {
+                    0.0 => early,
+                    1.0 => late,
+                    _ => middle,
+                });
+                strong += usize::from(projected > 0.05 * radius);
+                let away = particle.x.distance(to);
+                assert!(away <= 1.01 * radius, "frame {frame}: {away}");
+                moved += away;
+            }
+            assert!(strong * 1000 <= FRAMES, "{strong} of {FRAMES} frames needed much projection");
+            assert!(moved / FRAMES as f64 > 0.1 * radius, "it does move about");
+        }
+    }
+}

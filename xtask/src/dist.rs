@@ -1,0 +1,110 @@
+//! `cargo xtask dist`: what a release consists of, in one folder with its checksums: the stripped program, the C archive, the
+//! Python wheel and the npm tarball. The version of all is the workspace's.
+
+use crate::shell::{built, root, run};
+use crate::{python, web};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The workspace's version.
+pub fn version() -> Result<String> {
+    let text = fs::read_to_string(root().join("Cargo.toml"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("version = "));
+    Ok(line.context("Cargo.toml has no version")?.trim_matches('"').to_owned())
+}
+
+/// Fails where a package says another version than the workspace.
+pub fn check_versions() -> Result<()> {
+    let want = version()?;
+    for place in ["apps/wasm/js/package.json", "apps/studio/web/package.json"] {
+        let text = fs::read_to_string(root().join(place))?;
+        let package: serde_json::Value = serde_json::from_str(&text).with_context(|| place.to_owned())?;
+        if package["version"] != want.as_str() {
+            bail!("{place}: version {}, the workspace has {want}", package["version"]);
+        }
+    }
+    Ok(())
+}
+
+fn strip(from: &Path, to: &Path) -> Result<()> {
+    run(Command::new("strip").arg("-o").arg(to).arg(from))
+}
+
+/// Makes everything anew.
+pub fn make() -> Result<()> {
+    check_versions()?;
+    let version = version()?;
+    let machine = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+    let folder = std::path::absolute(root().join("target/dist"))?;
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    // The page first: the program embeds it.
+    web::build()?;
+    let program = built(&["build", "--release", "--package", "understudy"])?;
+    let name = format!("understudy-{version}-{machine}");
+    let inner = folder.join(&name);
+    fs::create_dir_all(&inner)?;
+    strip(&program, &inner.join("understudy"))?;
+    copy_texts(&inner)?;
+    pack(&folder, &name)?;
+
+    crate::shell::cargo(&["build", "--release", "--package", "understudy-c"])?;
+    let built = program.parent().context("the program lies in a folder")?;
+    let name = format!("understudy-c-{version}-{machine}");
+    let inner = folder.join(&name);
+    for part in ["lib/cmake/understudy", "include", "examples"] {
+        fs::create_dir_all(inner.join(part))?;
+    }
+    strip(&built.join("libunderstudy.so"), &inner.join("lib/libunderstudy.so"))?;
+    let own = root().join("apps/c");
+    fs::copy(own.join("include/understudy.h"), inner.join("include/understudy.h"))?;
+    fs::copy(own.join("examples/play.c"), inner.join("examples/play.c"))?;
+    let config = "understudy-config.cmake";
+    fs::copy(own.join("cmake").join(config), inner.join("lib/cmake/understudy").join(config))?;
+    copy_texts(&inner)?;
+    pack(&folder, &name)?;
+
+    python::wheel(&folder, "release")?;
+    run(Command::new("npm")
+        .args(["pack", "--silent", "--pack-destination"])
+        .arg(&folder)
+        .current_dir(web::package()))?;
+    sums(&folder)
+}
+
+fn copy_texts(to: &Path) -> Result<()> {
+    for text in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "docs/licences.md"] {
+        let from = root().join(text);
+        fs::copy(&from, to.join(from.file_name().context("a name")?)).with_context(|| text.to_owned())?;
+    }
+    Ok(())
+}
+
+/// A folder as an archive; the folder goes.
+fn pack(folder: &Path, name: &str) -> Result<()> {
+    run(Command::new("tar")
+        .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "-C"])
+        .arg(folder)
+        .args(["-czf"])
+        .arg(folder.join(format!("{name}.tar.gz")))
+        .arg(name))?;
+    Ok(fs::remove_dir_all(folder.join(name))?)
+}
+
+/// SHA-256 of every file, as `sha256sum -c` reads them.
+fn sums(folder: &Path) -> Result<()> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let names: Vec<&std::ffi::OsStr> = files.iter().filter_map(|file| file.file_name()).collect();
+    let output = Command::new("sha256sum").args(&names).current_dir(folder).output()?;
+    if !output.status.success() {
+        bail!("sha256sum failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    fs::write(folder.join("SHA256SUMS"), &output.stdout)?;
+    for file in &files {
+        println!("{:>12} bytes  {}", file.metadata()?.len(), file.display());
+    }
+    Ok(())
+}

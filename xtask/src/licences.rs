@@ -1,0 +1,104 @@
+//! `cargo xtask licences`: every dependency with its licence, in docs/licences.md. `cargo xtask check` fails where the list is
+//! old, or where a licence is none that a closed product may be built with.
+
+use crate::shell::root;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Of each expression `A OR B`, one of these must do; of `A AND B`, all must be among them.
+const ALLOWED: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "MPL-2.0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "bzip2-1.0.6",
+];
+const PAGE: &str = "docs/licences.md";
+
+fn is_allowed(expression: &str) -> bool {
+    let plain = expression.replace(['(', ')'], "").replace('/', " OR ");
+    let all = |text: &str| text.split(" AND ").all(|part| ALLOWED.contains(&part.trim()));
+    // `A AND (B OR C)`: every part must have a way.
+    if expression.contains("AND") && expression.contains('(') {
+        return expression
+            .split(" AND ")
+            .all(|part| part.replace(['(', ')'], "").split(" OR ").any(|one| ALLOWED.contains(&one.trim())));
+    }
+    plain.split(" OR ").any(all)
+}
+
+/// The page, and what is wrong with a licence.
+fn list() -> Result<String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()?;
+    if !output.status.success() {
+        bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let mut by_licence: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().context("packages")? {
+        if package["source"].is_null() {
+            continue;
+        }
+        let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
+        let licence = match text("license") {
+            empty if empty.is_empty() => format!("see {}", text("license_file")),
+            licence => licence.replace('/', " OR "),
+        };
+        if !is_allowed(&licence) {
+            bail!("{} {}: the licence '{licence}' is not among those allowed", text("name"), text("version"));
+        }
+        by_licence.entry(licence).or_default().push(format!("{} {}", text("name"), text("version")));
+    }
+    let mut page = String::from(
+        "# Licences of the dependencies\n\nMade by `cargo xtask licences` from what Cargo.lock pins, tests and benchmarks \
+         included. Understudy itself is under MIT or Apache-2.0.\n\n| licence | packages |\n|---|---|\n",
+    );
+    for (licence, mut packages) in by_licence {
+        packages.sort();
+        page += &format!("| {licence} | {} |\n", packages.join(", "));
+    }
+    Ok(page)
+}
+
+/// Writes the page.
+pub fn make() -> Result<()> {
+    std::fs::write(root().join(PAGE), list()?)?;
+    println!("{PAGE}");
+    Ok(())
+}
+
+/// Fails where the page is old.
+pub fn check() -> Result<()> {
+    if std::fs::read_to_string(root().join(PAGE)).unwrap_or_default() != list()? {
+        bail!("{PAGE} is not what Cargo.lock says: cargo xtask licences");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_allowed;
+
+    #[test]
+    fn expressions_are_read() {
+        assert!(is_allowed("MIT OR Apache-2.0") && is_allowed("GPL-3.0 OR MIT") && is_allowed("MIT AND ISC"));
+        assert!(is_allowed("(MIT OR Apache-2.0) AND Unicode-3.0"));
+        assert!(!is_allowed("GPL-3.0") && !is_allowed("MIT AND GPL-3.0") && !is_allowed("see LICENSE"));
+        assert!(!is_allowed("(MIT OR Apache-2.0) AND GPL-3.0"));
+    }
+}
