@@ -28,7 +28,8 @@ pub struct HandleName {
 impl HandleSession {
     /// Finds hands, feet and torso by the names of the bones; nothing where there are none.
     pub fn open(rig: Arc<dyn Rig>) -> Option<Self> {
-        let bones = rig.skeleton()?.bones().iter().map(|bone| (bone.name.as_str(), bone.parent)).collect();
+        let bones: Vec<_> =
+            rig.skeleton()?.bones().iter().map(|bone| (bone.name.as_str(), bone.parent)).collect();
         let handles = Handles::find(bones);
         (!handles.names().is_empty()).then_some(Self { rig, handles })
     }
