@@ -149,6 +149,9 @@ pub extern "C" fn understudy_motion_situation(handle: usize) -> usize {
 }
 
 #[cfg(test)]
+pub(crate) use tests::characters_play_and_mistakes_are_told;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{TEXT, understudy_incoming};
@@ -203,6 +206,3 @@ mod tests {
         assert_eq!(understudy_motion_free(other), 1);
     }
 }
-
-#[cfg(test)]
-pub(crate) use tests::characters_play_and_mistakes_are_told;

@@ -70,7 +70,7 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     assert!(nan.expect_err("is refused").contains("not finite"));
     assert_eq!(understudy_free(handle), 1);
     points_are_dragged();
-    crate::motion::characters_play_and_mistakes_are_told();
+    motion::characters_play_and_mistakes_are_told();
 }
 
 /// The golden face with a network that says nothing: corrections alone bring its points home.

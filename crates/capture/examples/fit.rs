@@ -1,6 +1,9 @@
 //! Fits a rendered take and says how far the face is from the one that was drawn: `cargo run --release -p understudy-capture
 //! --example fit -- ../shared/data/ict-facekit`. Settings follow as `name=value`.
 
+// An example talks to a terminal.
+#![allow(clippy::print_stdout)]
+
 use std::path::PathBuf;
 use std::time::Instant;
 use understudy_capture::actors::{Cast, FacePoints, HeadParts, Noise, Performance, take};

@@ -1,6 +1,9 @@
 //! Draws synthetic actors at rest and with an expression: `cargo run -p understudy-capture --example people -- FOLDER`,
 //! with the folder of the head model's files, `ict-facekit`, as the second argument.
 
+// An example talks to a terminal.
+#![allow(clippy::print_stdout)]
+
 use std::path::PathBuf;
 use understudy_capture::actors::{Cast, HeadParts, take};
 use understudy_capture::{Frame, Image};

@@ -109,7 +109,7 @@ fn pictures_without_a_face_show_none() {
 fn damaged_task_files_are_refused_by_the_member() {
     let Some(task) = task() else { return };
     let refused = |bytes: &[u8], part: &str| {
-        let error = Landmarker::parse(bytes, Mode::Pictures).err().expect("damaged").to_string();
+        let error = Landmarker::parse(bytes, Mode::Pictures).expect_err("damaged").to_string();
         assert!(error.contains(part) && !error.contains('\n'), "{error}");
     };
     refused(&[], "too short");

@@ -273,8 +273,9 @@ impl Carried {
     }
 
     fn carry(&self, now: &Detected) -> Detected {
-        let all = |own: &[Option<[f64; 2]>], rest: &[Option<[f64; 2]>], now: &[Option<[f64; 2]>]| {
-            let one = |((own, rest), now): ((&Option<[f64; 2]>, &Option<[f64; 2]>), &Option<[f64; 2]>)| {
+        type Seen = Option<[f64; 2]>;
+        let all = |own: &[Seen], rest: &[Seen], now: &[Seen]| {
+            let one = |((own, rest), now): ((&Seen, &Seen), &Seen)| {
                 let (own, rest, now) = ((*own)?, (*rest)?, (*now)?);
                 Some([0, 1].map(|k| own[k] + self.scale * (now[k] - rest[k])))
             };
@@ -305,7 +306,7 @@ fn solve(
         Fitted::Landmarks => RenderSettings { photo: 0.0, ..settings.clone() },
         _ => settings.clone(),
     };
-    let failed = |error| JobError::unusable(&performance_name(performance), error);
+    let failed = |error| JobError::unusable(performance_name(performance), error);
     let mut optimiser = Optimiser::prepare(Shapes::new(&head.shapes), model, settings).map_err(failed)?;
     let carried = (way == Fitted::Landmarks)
         .then(|| seen.first().map(|first| Carried::new(&head.marks, head, &person.camera, &first.detected)))

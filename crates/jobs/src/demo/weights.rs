@@ -36,7 +36,8 @@ pub(super) fn show(config: &DemoConfig, watch: &dyn Watch) -> Result<(WeightsRep
         let moved = pose(only)?;
         points.push((*name, largest(&rest, |v, p| p.distance(moved[v]))));
     }
-    let still: [(&str, fn(&Vec3) -> f32); 5] =
+    type Reach = fn(&Vec3) -> f32;
+    let still: [(&str, Reach); 5] =
         [("crown", |p| p.y), ("neck", |p| -p.y), ("nose", |p| p.z), ("ear L", |p| p.x), ("ear R", |p| -p.x)];
     points.extend(still.map(|(name, far)| (name, largest(&rest, |_, p| far(p)))));
     let entry = |(name, vertex): &(&str, u32)| PointEntry {
