@@ -46,7 +46,7 @@ impl Rig {
         let clips: Vec<_> = rig
             .clips()
             .iter()
-            .map(|clip| json!({"name": clip.name, "seconds": clip.duration, "for_test": clip.for_test}))
+            .map(|clip| json!({"name": clip.name, "seconds": clip.duration, "for_test": clip.is_for_test()}))
             .collect();
         let described = json!({
             "name": rig.name(),

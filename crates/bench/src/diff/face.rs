@@ -120,8 +120,8 @@ mod tests {
         let frames = whole.find_clip("roar").expect("she roars").sample(whole.specs(), 2.0).expect("a rate");
         let (mut all, mut own) = (RigPose::default(), RigPose::default());
         for frame in &frames.frames {
-            whole.evaluate(&frame.controls, &mut all).expect("a valid pose");
-            face.evaluate(&frame.controls, &mut own).expect("a valid pose");
+            whole.evaluate(frame, &mut all).expect("a valid pose");
+            face.evaluate(frame, &mut own).expect("a valid pose");
             assert!(own.vertices.iter().zip(&face.kept).all(|(a, v)| *a == all.vertices[*v as usize]));
         }
         assert_eq!(own.vertices.len(), count);
