@@ -20,25 +20,29 @@ pub(crate) const FRAME: u32 = 2;
 
 /// Commands of the tab.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "do", deny_unknown_fields)]
 enum Command {
     /// Holds a take ready: files of the project, or a clip of the rig's own.
-    InvertOpen {
+    #[serde(rename = "invert_open")]
+    Open {
         rig: String,
         #[serde(default)]
         targets: Vec<String>,
         clip: Option<String>,
     },
     /// Solves one frame of it.
-    InvertFrame { frame: usize, alpha: Option<f64> },
+    #[serde(rename = "invert_frame")]
+    Frame { frame: usize, alpha: Option<f64> },
     /// Solves all of it.
-    InvertTake {
+    #[serde(rename = "invert_take")]
+    Take {
         alpha: Option<f64>,
         #[serde(default)]
         smooth: f64,
     },
     /// Lets it go.
-    InvertClose {},
+    #[serde(rename = "invert_close")]
+    Close {},
 }
 
 /// What a client has open of the tab.
@@ -54,7 +58,7 @@ impl InvertTab {
 impl TabState for InvertTab {
     fn command(&self, server: &Server, command: Value) -> Result<Value, Refusal> {
         match parse(command)? {
-            Command::InvertOpen { rig, targets, clip } => {
+            Command::Open { rig, targets, clip } => {
                 let loaded = server.library.open(&rig, &server.project.rig(&rig)?)?;
                 let own = Arc::clone(&loaded.rig);
                 let notes = Notes::default();
@@ -72,11 +76,11 @@ impl TabState for InvertTab {
                 *lock(&self.0) = Some(Arc::new(take));
                 Ok(facts)
             }
-            Command::InvertFrame { frame, alpha } => self.take()?.solve_frame(frame, alpha),
-            Command::InvertTake { alpha, smooth } => {
+            Command::Frame { frame, alpha } => self.take()?.solve_frame(frame, alpha),
+            Command::Take { alpha, smooth } => {
                 Ok(self.take()?.solve_take(alpha, smooth)?.unwrap_or(Value::Null))
             }
-            Command::InvertClose {} => {
+            Command::Close {} => {
                 self.close();
                 Ok(Value::Null)
             }

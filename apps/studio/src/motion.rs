@@ -30,28 +30,38 @@ const DOING: [&str; 5] = ["idle", "move", "transition", "play", "mix"];
 
 /// Commands of the tab.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "do", deny_unknown_fields)]
 enum Command {
     /// Plays a file of the project.
-    MotionOpen { file: String, seed: Option<u64> },
+    #[serde(rename = "motion_open")]
+    Open { file: String, seed: Option<u64> },
     /// Where a label's poses are likely.
-    MotionCloud { label: String },
+    #[serde(rename = "motion_cloud")]
+    Cloud { label: String },
     /// One command, as a game sends it.
-    MotionCommand { command: Value },
+    #[serde(rename = "motion_command")]
+    Order { command: Value },
     /// All commands of a script, or what is wrong in which line.
-    MotionScript { text: String },
+    #[serde(rename = "motion_script")]
+    Script { text: String },
     /// The same, but only looked at.
-    MotionCheck { text: String },
+    #[serde(rename = "motion_check")]
+    Check { text: String },
     /// Begins a game of tic-tac-toe, anew where one is played.
-    MotionGame { game: GameConfig },
+    #[serde(rename = "motion_game")]
+    Game { game: GameConfig },
     /// Takes a square in it, from 0.
-    MotionTake { square: usize },
+    #[serde(rename = "motion_take")]
+    Take { square: usize },
     /// Lets her wait for long.
-    MotionLinger {},
+    #[serde(rename = "motion_linger")]
+    Linger {},
     /// Ends it.
-    MotionEnd {},
+    #[serde(rename = "motion_end")]
+    End {},
     /// Lets the file go.
-    MotionClose {},
+    #[serde(rename = "motion_close")]
+    Close {},
 }
 
 /// What a client has open of the tab.
@@ -74,7 +84,7 @@ struct Open {
 impl TabState for MotionTab {
     fn command(&self, server: &Server, command: Value) -> Result<Value, Refusal> {
         let command = parse(command)?;
-        if let Command::MotionOpen { file, seed } = &command {
+        if let Command::Open { file, seed } = &command {
             let open = Open::new(server, file, seed.unwrap_or(1))?;
             let facts = open.facts();
             *lock(&self.0) = Some(open);
@@ -83,42 +93,42 @@ impl TabState for MotionTab {
         let mut held = lock(&self.0);
         let open = held.as_mut().ok_or_else(|| Refusal::bad("no file of motion is open"))?;
         match command {
-            Command::MotionOpen { .. } => Ok(Value::Null),
-            Command::MotionCloud { label } => {
+            Command::Open { .. } => Ok(Value::Null),
+            Command::Cloud { label } => {
                 // A cloud takes a while: frames go on meanwhile.
                 let motion = Arc::clone(&open.motion);
                 drop(held);
                 cloud(&motion, &label)
             }
-            Command::MotionCommand { command } => {
+            Command::Order { command } => {
                 let act = Act::from_json(&command.to_string()).map_err(|e| Refusal::bad(e.to_string()))?;
                 open.player.command(act).map_err(|error| Refusal::bad(error.to_string()))?;
                 Ok(Value::Null)
             }
-            Command::MotionScript { text } => Ok(told(open.player.script(&text))),
-            Command::MotionCheck { text } => Ok(told(open.player.clone().script(&text))),
-            Command::MotionGame { game } => {
+            Command::Script { text } => Ok(told(open.player.script(&text))),
+            Command::Check { text } => Ok(told(open.player.clone().script(&text))),
+            Command::Game { game } => {
                 let reactions = read_reactions(None, &open.motion, game.seed)?;
                 let live = LiveGame::begin(&open.motion, &game, reactions).map_err(Refusal::bad)?;
                 open.player.command(Act::Stop).map_err(|error| Refusal::bad(error.to_string()))?;
                 open.game = Some(live);
                 Ok(Value::Null)
             }
-            Command::MotionTake { square } => {
+            Command::Take { square } => {
                 let Open { game, player, .. } = open;
                 let game = game.as_mut().ok_or_else(|| Refusal::bad("no game is played"))?;
                 game.take(player, square).map_err(Refusal::bad)?;
                 Ok(Value::Null)
             }
-            Command::MotionLinger {} => {
+            Command::Linger {} => {
                 open.game.iter_mut().for_each(LiveGame::linger);
                 Ok(Value::Null)
             }
-            Command::MotionEnd {} => {
+            Command::End {} => {
                 open.game = None;
                 Ok(Value::Null)
             }
-            Command::MotionClose {} => {
+            Command::Close {} => {
                 *held = None;
                 Ok(Value::Null)
             }

@@ -64,14 +64,17 @@ pub(crate) enum Order {
     },
 }
 
+/// What a job does; the result is what the page is told.
+pub(crate) type Work = Box<dyn Fn(&Project, &dyn Watch) -> Result<Value, JobError> + Send>;
+
 /// An order whose names were resolved, ready to run.
 pub(crate) struct Plan {
     /// The command's name.
     pub job: &'static str,
     /// For people.
     pub title: String,
-    /// What to do; the result is what the page is told.
-    pub work: Box<dyn Fn(&Project, &dyn Watch) -> Result<Value, JobError> + Send>,
+    /// What to do.
+    pub work: Work,
 }
 
 fn plan(

@@ -19,6 +19,9 @@ use understudy_solve::arap::Arap;
 use understudy_solve::skin_weights::examples::{ExampleSettings, optimise_weights};
 use understudy_solve::skin_weights::{DomainKind, Handle, HandleShape, WeightSettings, solve_weights};
 
+/// Goals of the control points in, vertices out.
+type Deform<'a> = Box<dyn FnMut(&[Vec3]) -> Result<Vec<Vec3>> + 'a>;
+
 /// A mesh with control points, poses to learn from and poses to reach.
 struct Scene {
     name: String,
@@ -205,7 +208,7 @@ fn compare(scene: &Scene, folder: &Path) -> Result<Vec<Vec<String>>> {
         Ok(DragRig::new(mesh, &skin_of(values, h)?, &places, &all, &settings)?)
     };
     let (fast, ours) = (drag(&initial.values)?, drag(&best.values)?);
-    let mut methods: Vec<(&str, Box<dyn FnMut(&[Vec3]) -> Result<Vec<Vec3>>>)> = vec![
+    let mut methods: Vec<(&str, Deform)> = vec![
         (
             "FAST",
             Box::new(|targets| {
