@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use understudy_jobs::twin::Learning;
 use understudy_jobs::twin::active::{ActiveConfig, sample_actively};
@@ -200,8 +200,5 @@ impl Drop for OnDrop<'_> {
 
 fn next(receiver: &Mutex<Receiver<Value>>, patience: Duration) -> Option<Value> {
     let receiver = receiver.lock().expect("one thread alone uses it");
-    match receiver.recv_timeout(patience) {
-        Ok(event) => Some(event),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    receiver.recv_timeout(patience).ok()
 }
