@@ -255,7 +255,11 @@ mod tests {
         assert!((p95 - 5.6).abs() < 1e-12);
         let flat = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let tilted = vec![Vec3::ZERO, Vec3::X, Vec3::new(0.0, 1.0, 1.0)];
-        let angle = normal_angle(&[Face::triangle(0, 1, 2)], &[flat.clone()], &[tilted.clone()]);
+        let angle = normal_angle(
+            &[Face::triangle(0, 1, 2)],
+            std::slice::from_ref(&flat),
+            std::slice::from_ref(&tilted),
+        );
         assert!((angle - 45.0).abs() < 1e-12);
         // One edge inside a group that jumps by one, two between groups that jump by one and by nothing.
         let moved = vec![Vec3::ZERO, Vec3::X + Vec3::Z, Vec3::Y];
