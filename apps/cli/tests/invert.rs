@@ -71,7 +71,8 @@ fn bad_input_is_one_line() {
     };
     refused(&["mira", text(&tiny)], &["tiny", "vertices", "mira"]);
     refused(&["mira", "nothing.npz"], &["nothing.npz"]);
-    refused(&["rook", text(&tiny)], &["rook", "blendshapes"]);
+    refused(&["rook", text(&tiny)], &["tiny", "vertices", "rook"]);
+    refused(&[text(&tiny), text(&tiny)], &["tiny", "blendshapes", "no control that acts like one"]);
     refused(&["mira", text(&tiny), "--alpha", "much"], &["--alpha"]);
     refused(&["mira", text(&tiny), "--symmetric", "smile"], &["--symmetric"]);
     refused(&["mira", text(&tiny), "--head", "nose"], &["--head"]);

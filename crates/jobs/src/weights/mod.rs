@@ -134,6 +134,8 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
     }
     outputs.iter().try_for_each(|(_, path)| check_file(path, &read))?;
     check_distinct(&outputs)?;
+    let checked = config.settings.check().and_then(|()| config.example_settings.check());
+    checked.map_err(|error| JobError::setting("weights", error))?;
     let pool = threads::pool(config.threads)?;
     let watch = Remember::new(watch);
     let mesh = read_mesh(&config.mesh, &watch)?;

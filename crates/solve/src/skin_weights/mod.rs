@@ -101,7 +101,8 @@ impl Default for WeightSettings {
 }
 
 impl WeightSettings {
-    fn check(&self) -> Result<(), WeightsError> {
+    /// What makes no sense, before any work.
+    pub fn check(&self) -> Result<(), WeightsError> {
         let bad = |name, problem: String| Err(WeightsError::Setting { name, problem });
         if !(2..=MAX_CELLS).contains(&self.cells) {
             return bad("the number of cells", format!("{}, not between 2 and {MAX_CELLS}", self.cells));

@@ -87,7 +87,8 @@ impl Default for ExampleSettings {
 }
 
 impl ExampleSettings {
-    fn check(&self) -> Result<(), WeightsError> {
+    /// What makes no sense, before any work.
+    pub fn check(&self) -> Result<(), WeightsError> {
         let named = [
             ("the weight of the data", self.data),
             ("the sparsity", self.sparsity),
