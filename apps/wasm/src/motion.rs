@@ -199,7 +199,7 @@ mod tests {
         write(b"\xff");
         refused(understudy_motion_script(handle), "UTF-8");
         write(&SWAY[..SWAY.len() - 1]);
-        refused(understudy_motion_load(1), "header");
+        refused(understudy_motion_load(1), "does not fit");
         assert_eq!((understudy_motion_free(handle), understudy_motion_free(handle)), (1, 0));
         refused(understudy_motion_step(handle, 1), "was freed");
         refused(understudy_motion_again(handle, 1), "was freed");

@@ -139,11 +139,13 @@ fn a_limb_that_reaches_for_a_goal_is_learned_in_the_frame_that_points_there() {
     let MechanismKind::Learned(parts) = learned.mechanism.kind() else { panic!("it was learned") };
     assert_eq!((parts.bone_count(), parts.guide_count()), (4, 2));
     let parts = parts.parts();
-    // The limb points from the shoulder; the hand has the rotation of its goal; the goal hangs on the root.
+    // The limb points from the shoulder. The hand has the rotation of its goal, and its place wherever it reaches it: the goal
+    // hangs on the root, or on the hand.
     for limb in [1, 2] {
         assert!(parts[limb].aim.is_some(), "bone {limb}: {:?}", learned.fits);
     }
-    assert_eq!((parts[5].parent, parts[4].parent), (Some(4), None));
+    assert_eq!(parts[4].parent, None);
+    assert!(matches!(parts[5].parent, Some(3 | 4)), "{:?}", parts[5].parent);
     let figures = learned.mechanism.figures.expect("was measured");
     assert!(figures.mean_degrees < 0.5 && figures.mean_origin_mm < 1.5, "{figures:?}, {:?}", learned.fits);
     // Without the rig nobody knows what guides are for: much worse, but learned.
