@@ -56,7 +56,7 @@ def test_scaling_and_sweeps(cluster, tmp_path):
     print(f"400 poses of Mira: one thread {alone:.1f} s, two Ray workers {two:.1f} s ({alone / two:.2f} times as fast)")
     assert files(tmp_path / "two") == files(tmp_path / "alone")
 
-    variants = [{"kind": "skin", "bones": bones, "steps": 200} for bones in (8, 16)]
+    variants = [{"kind": "skin", "bones": bones, "train": {"epochs": 30}} for bones in (8, 16)]
     results = farm.sweep(tmp_path / "two", tmp_path / "twins", variants)
     assert [result["mean_mm"] for result in results] == sorted(result["mean_mm"] for result in results)
     for result in results:

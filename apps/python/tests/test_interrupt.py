@@ -13,7 +13,7 @@ SCRIPT = """
 import understudy as us, sys
 print("ready", flush=True)
 try:
-    us.learn({data!r}, {twin!r}, kind="skin", steps=400000,
+    us.learn({data!r}, {twin!r}, kind="skin", train={{"epochs": 400000}},
              progress=lambda event: print(event["event"], flush=True))
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -59,7 +59,7 @@ def test_a_rig_of_ones_own_is_sampled_learned_and_inverted(cloth, tmp_path):
 
     twin_file = tmp_path / "cloth.twin"
     with pytest.warns(UserWarning, match="is missing"):  # The dataset outlives the object that it was made of.
-        us.learn(data, twin_file, kind="skin", bones=12, steps=800)
+        us.learn(data, twin_file, kind="skin", bones=12, train={"epochs": 120})
     twin = us.Twin.load(twin_file)
     pose = np.array([0.1, 0.9, 0.0, 0.4, 0.0, 0.7], np.float32)
     truth = us.open(cloth).evaluate(pose)
