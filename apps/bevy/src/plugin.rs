@@ -4,9 +4,9 @@
 
 use bevy_app::{App, Plugin, PostUpdate};
 use bevy_asset::{AssetEventSystems, Assets, RenderAssetUsages};
-use bevy_ecs::change_detection::DetectChanges;
-use bevy_ecs::prelude::{Component, IntoScheduleConfigs, Query, Ref, ResMut, SystemSet};
-use bevy_ecs::world::Mut;
+use bevy_ecs::prelude::{
+    Component, DetectChanges, DetectChangesMut, IntoScheduleConfigs, Query, Ref, ResMut, SystemSet,
+};
 use bevy_mesh::{Indices, Mesh, Mesh3d, MeshVertexAttribute, PrimitiveTopology, VertexAttributeValues};
 use understudy_runtime::{Affine3A, Player, Pose, PoseError, Twin, Vec3};
 
@@ -87,7 +87,7 @@ fn fill(mesh: &mut Mesh, attribute: MeshVertexAttribute, places: &[Vec3]) {
     }
 }
 
-fn pose_twins(mut twins: Query<(Mut<TwinMesh>, Ref<Mesh3d>)>, mut meshes: ResMut<Assets<Mesh>>) {
+fn pose_twins(mut twins: Query<(&mut TwinMesh, Ref<Mesh3d>)>, mut meshes: ResMut<Assets<Mesh>>) {
     for (mut twin, mesh) in &mut twins {
         if !(twin.is_changed() || mesh.is_changed()) {
             continue;
