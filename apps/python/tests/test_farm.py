@@ -113,7 +113,8 @@ def test_sweeps(cluster, tmp_path, cloth):
         farm.sweep(tmp_path / "data", tmp_path / "twins", variants, address="10.0.0.1:6379")
 
     # The command of the guide, with the settings of a kind.
-    words = ["sweep", str(tmp_path / "data"), "-o", str(tmp_path / "more"), "--kind", "skin", "--seeds", "1,2", "--set", "epochs=5"]
+    words = ["sweep", str(tmp_path / "data"), "-o", str(tmp_path / "more"), "--kind", "skin", "--seeds", "1,2"]
+    words += ["--set", "epochs=5", "--set", "bones=4", "--set", "rounds=[1, 1]"]
     assert farm.main(words) == 0
     assert {result["variant"]["seed"] for result in json.loads((tmp_path / "more/sweep.json").read_text())} == {1, 2}
 
