@@ -7,7 +7,7 @@ use crate::{bench_face, bench_wild};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
-const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, motion, capture, capture landmarks, auto, wasm, wild, race, eval, ablations, studio";
+const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, motion, capture, capture landmarks, auto, wasm, python, wild, race, eval, ablations, studio";
 
 /// Runs the benchmark that the first word names; more words go to it.
 pub fn run(rest: &[&str]) -> Result<()> {
@@ -22,6 +22,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((&"face", more)) => bench_face::run(more),
         Some((&"skin", more)) => skin(more),
         Some((&"wasm", more)) => crate::web::bench(more),
+        Some((&"python", more)) => crate::python::bench(more),
         Some((&"studio", more)) => crate::studio::bench(more),
         Some((&"ik", more)) => ik(more),
         Some((&"wild", more)) => bench_wild::run_wild(more),

@@ -1,12 +1,15 @@
 //! `cargo xtask cross`: the run time on other processors. Builds `understudy-runtime` for 64-bit ARM and for WebAssembly
 //! and *runs* its tests there, under qemu-user and in Node.js: the kernels meet the same reference with NEON, SIMD128 and
-//! relaxed SIMD as on x86. Installs what is missing (rustup's targets, Debian's cross linker and emulator).
+//! relaxed SIMD as on x86. Prints how large the C library is for 64-bit ARM, stripped. Installs what is missing (rustup's targets,
+//! Debian's cross linker and emulator).
 
-use crate::shell::{cargo_with, ensure_node, ensure_packages, exists, root, run};
+use crate::shell::{cargo_with, ensure_node, ensure_packages, exists, root, run, target_folder};
 use crate::web;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::process::Command;
 
+/// Debian's linker for the other processor.
+const LINKER: (&str, &str) = ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
 /// Every bit of a file flipped: as true on one processor as on another, and minutes long when every instruction is
 /// interpreted.
 const SLOW: &[&str] = &["--skip", "damaged_files"];
@@ -25,13 +28,16 @@ pub fn run_all(rest: &[&str]) -> Result<()> {
     cargo_with(
         &words,
         &[
-            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc".into()),
+            (LINKER.0, LINKER.1.into()),
             (
                 "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
                 "qemu-aarch64-static -L /usr/aarch64-linux-gnu".into(),
             ),
         ],
     )?;
+    if rest.is_empty() {
+        library_size()?;
+    }
     words[last] = "wasm32-wasip1";
     words.extend(THREADS);
     let script = root().join("tools/wasi/run.mjs").canonicalize()?;
@@ -48,6 +54,19 @@ pub fn run_all(rest: &[&str]) -> Result<()> {
             ],
         )?;
     }
+    Ok(())
+}
+
+/// The C library as a telephone's engine links it: optimised, shared, stripped.
+fn library_size() -> Result<()> {
+    let target = "aarch64-unknown-linux-gnu";
+    let words = ["build", "--release", "--package", "understudy-c", "--target", target];
+    cargo_with(&words, &[(LINKER.0, LINKER.1.into())])?;
+    let folder = std::path::absolute(target_folder().join(target).join("release"))?;
+    let (whole, stripped) = (folder.join("libunderstudy.so"), folder.join("libunderstudy.stripped.so"));
+    run(Command::new("aarch64-linux-gnu-strip").arg("-o").arg(&stripped).arg(&whole))?;
+    let bytes = stripped.metadata().with_context(|| stripped.display().to_string())?.len();
+    println!("libunderstudy.so for {target}, stripped: {} kB", bytes / 1000);
     Ok(())
 }
 

@@ -54,13 +54,21 @@ pub fn make() -> Result<()> {
     let built = program.parent().context("the program lies in a folder")?;
     let name = format!("understudy-c-{version}-{machine}");
     let inner = folder.join(&name);
-    for part in ["lib/cmake/understudy", "include", "examples"] {
+    for part in ["lib/cmake/understudy", "include", "examples/unreal"] {
         fs::create_dir_all(inner.join(part))?;
     }
     strip(&built.join("libunderstudy.so"), &inner.join("lib/libunderstudy.so"))?;
+    // What links it needs its symbols.
+    run(Command::new("strip")
+        .args(["--strip-debug", "-o"])
+        .arg(inner.join("lib/libunderstudy.a"))
+        .arg(built.join("libunderstudy.a")))?;
     let own = root().join("apps/c");
     fs::copy(own.join("include/understudy.h"), inner.join("include/understudy.h"))?;
-    fs::copy(own.join("examples/play.c"), inner.join("examples/play.c"))?;
+    for example in ["play.c", "unreal/TwinComponent.h", "unreal/stub.cpp"] {
+        let example = Path::new("examples").join(example);
+        fs::copy(own.join(&example), inner.join(&example))?;
+    }
     let config = "understudy-config.cmake";
     fs::copy(own.join("cmake").join(config), inner.join("lib/cmake/understudy").join(config))?;
     copy_texts(&inner)?;

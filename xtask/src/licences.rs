@@ -1,6 +1,7 @@
-//! `cargo xtask licences`: every dependency with its licence, in docs/licences.md. `cargo xtask check` fails where the list is
+//! `cargo xtask licences`: every dependency with its licence, in docs/licences.md: of Cargo, of npm, and of the Python package. `cargo xtask check` fails where the list is
 //! old, or where a licence is none that a closed product may be built with.
 
+use crate::python::{MATURIN, NUMPY, PYTEST, RAY};
 use crate::shell::root;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -26,6 +27,11 @@ const ALLOWED: &[&str] = &[
     "bzip2-1.0.6",
 ];
 const PAGE: &str = "docs/licences.md";
+/// What npm pins for the page of the studio and for the package for browsers.
+const LOCKS: [&str; 2] = ["apps/studio/web/package-lock.json", "apps/wasm/js/package-lock.json"];
+/// What the Python package needs, and what it is built and tested with; their own lists say their licences.
+const PYTHON: [(&str, &str); 4] =
+    [("Apache-2.0", RAY), ("BSD-3-Clause", NUMPY), ("MIT", PYTEST), ("MIT OR Apache-2.0", MATURIN)];
 
 fn is_allowed(expression: &str) -> bool {
     let plain = expression.replace(['(', ')'], "").replace('/', " OR ");
@@ -39,6 +45,28 @@ fn is_allowed(expression: &str) -> bool {
     plain.split(" OR ").any(all)
 }
 
+/// Packages by their licences.
+type ByLicence = BTreeMap<String, Vec<String>>;
+
+/// Notes a package; fails where its licence is none that is allowed.
+fn note(list: &mut ByLicence, licence: String, package: String) -> Result<()> {
+    if !is_allowed(&licence) {
+        bail!("{package}: the licence '{licence}' is not among those allowed");
+    }
+    list.entry(licence).or_default().push(package);
+    Ok(())
+}
+
+fn table(list: ByLicence) -> String {
+    let mut table = String::from("| licence | packages |\n|---|---|\n");
+    for (licence, mut packages) in list {
+        packages.sort();
+        packages.dedup();
+        table += &format!("| {licence} | {} |\n", packages.join(", "));
+    }
+    table
+}
+
 /// The page, and what is wrong with a licence.
 fn list() -> Result<String> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
@@ -49,7 +77,7 @@ fn list() -> Result<String> {
         bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let mut by_licence: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut cargo = ByLicence::new();
     for package in metadata["packages"].as_array().context("packages")? {
         if package["source"].is_null() {
             continue;
@@ -57,22 +85,45 @@ fn list() -> Result<String> {
         let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
         let licence = match text("license") {
             empty if empty.is_empty() => format!("see {}", text("license_file")),
-            licence => licence.replace('/', " OR "),
+            licence => licence.replace('/', " OR ").split_whitespace().collect::<Vec<_>>().join(" "),
         };
-        if !is_allowed(&licence) {
-            bail!("{} {}: the licence '{licence}' is not among those allowed", text("name"), text("version"));
-        }
-        by_licence.entry(licence).or_default().push(format!("{} {}", text("name"), text("version")));
+        note(&mut cargo, licence, format!("{} {}", text("name"), text("version")))?;
     }
     let mut page = String::from(
         "# Licences of the dependencies\n\nMade by `cargo xtask licences` from what Cargo.lock pins, tests and benchmarks \
-         included. Understudy itself is under MIT or Apache-2.0.\n\n| licence | packages |\n|---|---|\n",
+         included. Understudy itself is under MIT or Apache-2.0.\n\n",
     );
-    for (licence, mut packages) in by_licence {
-        packages.sort();
-        page += &format!("| {licence} | {} |\n", packages.join(", "));
+    page += &table(cargo);
+    let (shipped, tools) = npm()?;
+    page += "\n## npm\n\nFrom the lock files of the studio's page and of the package for browsers. The page that the program \
+             embeds holds:\n\n";
+    page += &table(shipped);
+    page += "\nBuilt and tested with:\n\n";
+    page += &table(tools);
+    page += "\n## Python\n\nThe wheel holds no package of others. It needs NumPy, its farm Ray; it is built by maturin and tested \
+             by pytest, in these versions:\n\n";
+    let mut python = ByLicence::new();
+    for (licence, package) in PYTHON {
+        note(&mut python, licence.to_owned(), package.replace("==", " "))?;
     }
+    page += &table(python);
     Ok(page)
+}
+
+/// Packages of npm: those that are shipped, and those that are tools.
+fn npm() -> Result<(ByLicence, ByLicence)> {
+    let (mut shipped, mut tools) = (ByLicence::new(), ByLicence::new());
+    for lock in LOCKS {
+        let text = std::fs::read_to_string(root().join(lock)).with_context(|| lock.to_owned())?;
+        let lock: Value = serde_json::from_str(&text).with_context(|| lock.to_owned())?;
+        for (place, package) in lock["packages"].as_object().context("packages")? {
+            let Some((_, name)) = place.rsplit_once("node_modules/") else { continue };
+            let which = if package["dev"] == true { &mut tools } else { &mut shipped };
+            let text = |key: &str| package[key].as_str().unwrap_or("none").to_owned();
+            note(which, text("license"), format!("{name} {}", text("version")))?;
+        }
+    }
+    Ok((shipped, tools))
 }
 
 /// Writes the page.

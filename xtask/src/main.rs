@@ -8,6 +8,7 @@
 mod bench;
 mod bench_face;
 mod bench_wild;
+mod bevy;
 mod c;
 mod check;
 mod cross;
@@ -30,7 +31,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
           and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray, Bevy)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
@@ -41,7 +42,7 @@ cargo xtask TASK
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|ik|weights|auto|wasm|wild|race|eval|ablations|studio`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|ik|weights|auto|wasm|python|wild|race|eval|ablations|studio`
 
 Example: cargo xtask check && cargo xtask test
 ";
@@ -56,18 +57,20 @@ fn main() -> Result<()> {
             let all = rest.contains(&"--all");
             let rest: Vec<&str> = rest.into_iter().filter(|word| *word != "--all").collect();
             cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
+            let mut played = None;
             if rest.is_empty() {
                 web::build()?;
                 web::test()?;
                 studio::test()?;
-                c::test()?;
-                python::test()?;
+                played = c::test()?;
+                python::test(played.as_ref())?;
             }
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
                     cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
-                    python::test_wheel()?;
+                    python::test_wheel(played.as_ref())?;
+                    bevy::test()?;
                     cargo(&[
                         "test",
                         "--workspace",

@@ -1,13 +1,15 @@
 //! The Python package: building its wheel, and its own tests in a fresh environment that has neither Rust nor sources.
 
-use crate::shell::{built, exists, root, run, target_folder};
+use crate::c::Played;
+use crate::shell::{built, exists, root, run, target_folder, understudy};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const MATURIN: &str = "maturin==1.16.0";
-const PYTEST: &str = "pytest==8.4.2";
-const RAY: &str = "ray==2.60.0";
+pub const MATURIN: &str = "maturin==1.16.0";
+pub const NUMPY: &str = "numpy==2.2.6";
+pub const PYTEST: &str = "pytest==8.4.2";
+pub const RAY: &str = "ray==2.60.0";
 
 /// A Python that is new enough.
 fn python() -> Result<&'static str> {
@@ -53,7 +55,7 @@ pub fn wheel(folder: &Path, profile: &str) -> Result<PathBuf> {
 }
 
 /// The package's own tests against the module that the tests of the workspace built, without a wheel.
-pub fn test() -> Result<()> {
+pub fn test(played: Option<&Played>) -> Result<()> {
     if python().is_err() {
         println!("no Python 3.10 or newer: the package's tests are skipped");
         return Ok(());
@@ -69,28 +71,57 @@ pub fn test() -> Result<()> {
     }
     std::fs::copy(folder.join("deps/lib_native.so"), package.join("_native.abi3.so"))
         .context("the tests of the workspace make the module: cargo test --workspace --test stub")?;
-    let programs = environment("test", &["numpy", PYTEST])?;
+    let programs = environment("test", &[NUMPY, PYTEST])?;
     let above = package.parent().context("a folder")?;
-    run(pytest(&programs, &folder.join("understudy"))?
+    run(pytest(&programs, &folder.join("understudy"), played)?
         .args(["--ignore-glob", "*test_farm.py"])
         .env("PYTHONPATH", above))
 }
 
 /// The wheel's own tests and the farm's, in an environment where it was installed.
-pub fn test_wheel() -> Result<()> {
+pub fn test_wheel(played: Option<&Played>) -> Result<()> {
+    let (programs, program) = installed()?;
+    run(pytest(&programs, &program, played)?.arg("-s"))
+}
+
+/// An environment with the optimised wheel and Ray in it, and the optimised program.
+fn installed() -> Result<(PathBuf, PathBuf)> {
     let wheel = wheel(&std::path::absolute(target_folder().join("python/wheels"))?, "release")?;
-    let programs = environment("test-all", &["numpy", PYTEST, RAY])?;
+    let programs = environment("test-all", &[NUMPY, PYTEST, RAY])?;
     run(Command::new(programs.join("pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps"])
         .arg(&wheel))?;
     let program = built(&["build", "--release", "--package", "understudy"])?;
-    run(pytest(&programs, &program)?.arg("-s"))
+    Ok((programs, program))
 }
 
-fn pytest(programs: &Path, understudy: &Path) -> Result<Command> {
+/// What the package adds to a pose of Rook's body twin, and how soon Ctrl-C ends learning; then the farm, one worker and two,
+/// with a node that dies. Optimised, from the wheel.
+pub fn bench(words: &[&str]) -> Result<()> {
+    if let [other, ..] = words {
+        bail!("`cargo xtask bench python` takes no '{other}'");
+    }
+    let (data, twin) = ("target/bench/python/rook", "target/bench/python/rook.twin");
+    if !root().join(twin).is_file() {
+        understudy(&["sample", "rook", "-o", data, "--method", "sparse", "--poses", "1500"])?;
+        // What weights say changes nothing of what a pose costs.
+        understudy(&["learn", "body", data, "-o", twin, "--epochs", "2"])?;
+    }
+    let (programs, program) = installed()?;
+    let mut pytest = pytest(&programs, &program, None)?;
+    let twin = std::path::absolute(root().join(twin))?;
+    run(pytest
+        .args(["-s", "-k", "microseconds or ctrl_c_ends or dies or scaling"])
+        .env("UNDERSTUDY_TWIN", twin))
+}
+
+fn pytest(programs: &Path, understudy: &Path, played: Option<&Played>) -> Result<Command> {
     let mut pytest = Command::new(programs.join("pytest"));
     pytest.args(["-q", "-p", "no:cacheprovider"]).arg(root().join("apps/python/tests"));
     pytest.env("UNDERSTUDY", std::path::absolute(understudy)?);
+    if let Some(played) = played {
+        pytest.env("UNDERSTUDY_TAKE", &played.take).env("UNDERSTUDY_CHECKSUM", &played.checksum);
+    }
     Ok(pytest)
 }
 

@@ -69,7 +69,7 @@ pub fn test() -> Result<()> {
 
 /// The program that plays twins natively for comparison. For tests it is built with the workspace's dependencies, which are
 /// there already.
-fn native(how: &[&str]) -> Result<PathBuf> {
+pub fn native(how: &[&str]) -> Result<PathBuf> {
     built(&[&["build", "--example", "native"], how].concat())
 }
 

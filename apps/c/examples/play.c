@@ -21,6 +21,16 @@ static uint64_t checksum(uint64_t hash, const float *numbers, size_t count) {
     return hash;
 }
 
+// The next cell of a row, which may be empty; NULL after the last.
+static char *cell(char **rest) {
+    char *start = *rest;
+    if (!start) return NULL;
+    char *end = start + strcspn(start, ",\r\n");
+    *rest = *end == ',' ? end + 1 : NULL;
+    *end = 0;
+    return start;
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: play TWIN TAKE.csv\n");
@@ -31,8 +41,8 @@ int main(int argc, char **argv) {
     UnderstudyPlayer *player = understudy_player_new(twin, 1);
     const size_t vertices = 3 * understudy_twin_vertex_count(twin);
     const size_t controls = understudy_twin_control_count(twin, UNDERSTUDY_CONTROLS_POSING);
-    float *out = malloc(vertices * sizeof(float)), *ranges = malloc(3 * controls * sizeof(float) + 1);
-    float *pose = malloc(controls * sizeof(float) + 1);
+    float *out = calloc(vertices, sizeof(float)), *ranges = calloc(3 * controls + 1, sizeof(float));
+    float *pose = calloc(controls + 1, sizeof(float));
     if (!player || !out || !ranges || !pose) return fail("memory");
     if (understudy_twin_control_ranges(twin, UNDERSTUDY_CONTROLS_POSING, ranges, 3 * controls)) return fail("ranges");
     for (size_t c = 0; c < controls; c++) pose[c] = ranges[3 * c + 2];
@@ -48,17 +58,20 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s: no names of controls\n", argv[2]);
         return 2;
     }
-    for (char *name = strtok(line, ",\r\n"); name && count < 4096; name = strtok(NULL, ",\r\n"), count++) {
+    char *rest = line;
+    for (char *name; count < 4096 && (name = cell(&rest)); count++) {
         columns[count] = controls;
         for (size_t c = 0; c < controls; c++)
             if (!strcmp(name, understudy_twin_control_name(twin, UNDERSTUDY_CONTROLS_POSING, c))) columns[count] = c;
     }
     uint64_t hash = 0xcbf29ce484222325ULL;
     while (fgets(line, sizeof line, file)) {
-        size_t column = 0;
-        for (char *word = strtok(line, ",\r\n"); word && column < count; word = strtok(NULL, ",\r\n"), column++)
-            if (columns[column] < controls) pose[columns[column]] = strtof(word, NULL);
-        if (column == 0) continue;
+        if (!line[strspn(line, "\r\n")]) continue;
+        rest = line;
+        char *word;
+        // An empty cell leaves the control where it was.
+        for (size_t column = 0; column < count && (word = cell(&rest)); column++)
+            if (columns[column] < controls && *word) pose[columns[column]] = strtof(word, NULL);
         if (understudy_pose_controls(player, pose, controls, 1, out, vertices)) return fail(argv[2]);
         hash = checksum(hash, out, vertices);
         frames++;

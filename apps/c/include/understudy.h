@@ -168,6 +168,30 @@ UnderstudyTwin *understudy_twin_parse(const uint8_t *bytes, size_t length);
 // `twin` is NULL, or came from `understudy_twin_load` or `_parse` and was not freed.
 void understudy_twin_free(UnderstudyTwin *twin);
 
+// Vertices that it moves; 0 where `twin` is NULL, as of all counts.
+//
+// # Safety
+// `twin` is NULL or a live handle.
+size_t understudy_twin_vertex_count(const UnderstudyTwin *twin);
+
+// Faces of its mesh.
+//
+// # Safety
+// `twin` is NULL or a live handle.
+size_t understudy_twin_face_count(const UnderstudyTwin *twin);
+
+// Bones that pose it; 0 for a twin of controls alone.
+//
+// # Safety
+// `twin` is NULL or a live handle.
+size_t understudy_twin_bone_count(const UnderstudyTwin *twin);
+
+// Points that can be dragged; 0 where its file has none (`understudy learn ik` makes them).
+//
+// # Safety
+// `twin` is NULL or a live handle.
+size_t understudy_twin_point_count(const UnderstudyTwin *twin);
+
 // How many controls a pose has.
 //
 // # Safety

@@ -101,33 +101,56 @@ pub unsafe extern "C" fn understudy_twin_free(twin: *mut UnderstudyTwin) {
     unsafe { border::free(twin) }
 }
 
-/// Asks a twin for a number; 0 where `twin` is NULL.
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident = |$twin:ident| $count:expr;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// `twin` is NULL or a live handle.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(twin: *const UnderstudyTwin) -> usize {
-            value_or(0, || {
-                // SAFETY: the caller's promise.
-                let $twin = unsafe { shared(twin, "twin") }?;
-                Ok($count)
-            })
-        }
-    )*};
+/// Asks a twin for a number; 0 where `twin` is NULL. What asks is written out below: functions of a macro are not in the header.
+///
+/// # Safety
+/// `twin` is NULL or a live handle.
+unsafe fn count_of(twin: *const UnderstudyTwin, count: impl FnOnce(&UnderstudyTwin) -> usize) -> usize {
+    value_or(0, || {
+        // SAFETY: the caller's promise.
+        let twin = unsafe { shared(twin, "twin") }?;
+        Ok(count(twin))
+    })
 }
 
-counts! {
-    /// Vertices that it moves; 0 where `twin` is NULL, as of all counts.
-    understudy_twin_vertex_count = |twin| twin.twin.vertex_count();
-    /// Faces of its mesh.
-    understudy_twin_face_count = |twin| twin.twin.faces().len();
-    /// Bones that pose it; 0 for a twin of controls alone.
-    understudy_twin_bone_count = |twin| twin.bones.len();
-    /// Points that can be dragged; 0 where its file has none (`understudy learn ik` makes them).
-    understudy_twin_point_count = |twin| twin.points.as_ref().map_or(0, |points| points.points().len());
+/// Vertices that it moves; 0 where `twin` is NULL, as of all counts.
+///
+/// # Safety
+/// `twin` is NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn understudy_twin_vertex_count(twin: *const UnderstudyTwin) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { count_of(twin, |twin| twin.twin.vertex_count()) }
+}
+
+/// Faces of its mesh.
+///
+/// # Safety
+/// `twin` is NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn understudy_twin_face_count(twin: *const UnderstudyTwin) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { count_of(twin, |twin| twin.twin.faces().len()) }
+}
+
+/// Bones that pose it; 0 for a twin of controls alone.
+///
+/// # Safety
+/// `twin` is NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn understudy_twin_bone_count(twin: *const UnderstudyTwin) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { count_of(twin, |twin| twin.bones.len()) }
+}
+
+/// Points that can be dragged; 0 where its file has none (`understudy learn ik` makes them).
+///
+/// # Safety
+/// `twin` is NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn understudy_twin_point_count(twin: *const UnderstudyTwin) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { count_of(twin, |twin| twin.points.as_ref().map_or(0, |points| points.points().len())) }
 }
 
 /// How many controls a pose has.

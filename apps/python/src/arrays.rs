@@ -2,7 +2,11 @@
 //! checked here.
 
 use crate::problem::bad;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray2, PyReadwriteArray3};
+use numpy::ndarray::Dimension;
+use numpy::{
+    PyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray2, PyReadwriteArray3,
+    PyUntypedArrayMethods as _,
+};
 use pyo3::prelude::*;
 use understudy_core::{Affine3A, Mat3, Vec3};
 
@@ -24,6 +28,11 @@ fn not_contiguous(what: &str) -> PyErr {
     bad(format!("{what}: the array is not contiguous: numpy.ascontiguousarray makes it so"))
 }
 
+/// A slice of an array by columns (a transposed one, say) would have its numbers in another order.
+fn check_order<D: Dimension>(what: &str, array: &Bound<'_, PyArray<f32, D>>) -> PyResult<()> {
+    if array.is_c_contiguous() { Ok(()) } else { Err(not_contiguous(what)) }
+}
+
 fn check_last(what: &str, shape: &[usize], want: usize) -> PyResult<()> {
     match shape.last() {
         Some(&last) if last == want => Ok(()),
@@ -36,15 +45,23 @@ pub fn numbers<'a>(array: &'a PyReadonlyArray1<'_, f32>, what: &str) -> PyResult
     array.as_slice().map_err(|_| not_contiguous(what))
 }
 
+/// Values of controls of many poses, `[poses, controls]`, with the number of poses.
+pub fn rows_of<'a>(array: &'a PyReadonlyArray2<'_, f32>, what: &str) -> PyResult<(usize, &'a [f32])> {
+    check_order(what, array)?;
+    Ok((array.as_array().shape()[0], array.as_slice().map_err(|_| not_contiguous(what))?))
+}
+
 /// `[n, 3]` as places or directions.
 pub fn places<'a>(array: &'a PyReadonlyArray2<'_, f32>, what: &str) -> PyResult<&'a [Vec3]> {
     check_last(what, array.as_array().shape(), 3)?;
+    check_order(what, array)?;
     Ok(vectors(array.as_slice().map_err(|_| not_contiguous(what))?))
 }
 
 /// `[n, 3]` to be written.
 pub fn places_mut<'a>(array: &'a mut PyReadwriteArray2<'_, f32>, what: &str) -> PyResult<&'a mut [Vec3]> {
     check_last(what, array.as_array().shape(), 3)?;
+    check_order(what, array)?;
     Ok(vectors_mut(array.as_slice_mut().map_err(|_| not_contiguous(what))?))
 }
 
@@ -55,6 +72,7 @@ pub fn crowd_mut<'a>(
 ) -> PyResult<(usize, &'a mut [Vec3])> {
     let shape = array.as_array().shape().to_vec();
     check_last(what, &shape, 3)?;
+    check_order(what, array)?;
     Ok((shape[0], vectors_mut(array.as_slice_mut().map_err(|_| not_contiguous(what))?)))
 }
 
@@ -64,6 +82,7 @@ pub fn bones(array: &PyReadonlyArray3<'_, f32>, what: &str) -> PyResult<Vec<Affi
     if shape[1..] != [3, 4] && shape[1..] != [4, 4] {
         return Err(bad(format!("{what}: shape {shape:?}, [bones, 3, 4] expected")));
     }
+    check_order(what, array)?;
     let numbers = array.as_slice().map_err(|_| not_contiguous(what))?;
     Ok(numbers.chunks_exact(shape[1] * 4).map(affine).collect())
 }

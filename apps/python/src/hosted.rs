@@ -16,7 +16,7 @@ struct HostedRig {
     evaluate: Py<PyAny>,
 }
 
-/// Makes a rig known under `host:NAME`, which is given back. `description` is the protocol's JSON; `evaluate` takes an array of
+/// Makes a rig known under `host:NAME#NUMBER`, which is given back. `description` is the protocol's JSON; `evaluate` takes an array of
 /// controls and gives vertices `[n, 3]` and, of a rig with bones, their world transforms `[J, 3, 4]`, both of f32.
 #[pyfunction]
 pub fn host(name: &str, description: &str, evaluate: Py<PyAny>) -> PyResult<String> {

@@ -1,6 +1,6 @@
 //! Twins and their players.
 
-use crate::arrays::{bones, crowd_mut, numbers, places, places_mut, rows};
+use crate::arrays::{bones, crowd_mut, numbers, places, places_mut, rows, rows_of};
 use crate::problem::bad;
 use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
@@ -130,8 +130,7 @@ impl Player {
         controls: PyReadonlyArray2<'_, f32>,
         mut out: PyReadwriteArray3<'_, f32>,
     ) -> PyResult<()> {
-        let poses = controls.as_array().shape()[0];
-        let controls = controls.as_slice().map_err(|_| bad("controls: numpy.ascontiguousarray is wanted"))?;
+        let (poses, controls) = rows_of(&controls, "controls")?;
         let (count, out) = crowd_mut(&mut out, "out")?;
         if count != poses {
             return Err(bad(format!("out: {count} poses, {poses} expected")));

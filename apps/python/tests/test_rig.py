@@ -33,7 +33,7 @@ def test_what_is_wrong_is_an_exception_with_the_text_of_the_command_line():
         us.open("mira").evaluate({"mouthSmil_L": 1.0})
     with pytest.raises(us.BadInputError, match="nowhere.glb"):
         us.open("nowhere.glb")
-    with pytest.raises(us.BadInputError, match="expected"):
+    with pytest.raises(us.BadInputError, match="but the rig has 267 controls"):
         us.open("mira").evaluate(np.zeros(3, np.float32))
     with pytest.raises(us.BadInputError, match="entry|finite|control"):
         us.open("mira").evaluate({"mouthSmile_L": float("nan")})
@@ -59,7 +59,7 @@ def test_a_rig_of_ones_own_is_sampled_learned_and_inverted(cloth, tmp_path):
 
     twin_file = tmp_path / "cloth.twin"
     with pytest.warns(UserWarning, match="is missing"):  # The dataset outlives the object that it was made of.
-        us.learn(data, twin_file, kind="skin", bones=12, steps=800)
+        us.learn(data, twin_file, kind="skin", bones=12, epochs=120, seed=2)
     twin = us.Twin.load(twin_file)
     pose = np.array([0.1, 0.9, 0.0, 0.4, 0.0, 0.7], np.float32)
     truth = us.open(cloth).evaluate(pose)
@@ -72,6 +72,22 @@ def test_a_rig_of_ones_own_is_sampled_learned_and_inverted(cloth, tmp_path):
     weights, how = inverse.solve(truth)
     assert inverse.names == [name for name, *_ in cloth.controls]
     assert np.abs(weights - pose).max() < 0.15 and how["passes"] > 0
+
+
+def test_seeds_and_epochs_are_settings_of_every_kind(cloth, tmp_path):
+    data = tmp_path / "data"
+    us.sample(cloth, data, poses=100, method="uniform")
+    opened = us.open(cloth)
+    twins = [tmp_path / f"{seed}.twin" for seed in (1, 2, 3)]
+    for twin, seed in zip(twins, (1, 2, 2)):
+        us.learn(data, twin, kind="skin", rig=opened, bones=4, rounds=[1, 1], epochs=3, seed=seed)
+    made = [us.Twin.load(twin).pose({"bump1": 0.7}) for twin in twins]
+    assert np.array_equal(made[1], made[2]) and not np.array_equal(made[0], made[1])
+    with pytest.raises(us.BadInputError, match="'epoch' is none of a skin twin"):
+        us.learn(data, twins[0], kind="skin", epoch=3)
+    us.sample(cloth, tmp_path / "test", poses=20, method="uniform", seed=9)
+    figures = us.eval(twins[0], tmp_path / "test")
+    assert figures["kind"] == "skin" and figures["methods"]
 
 
 def _frames(folder, *frames):

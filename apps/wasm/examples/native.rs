@@ -1,5 +1,6 @@
 //! The native side of comparisons with browsers: `native TWIN FILE` poses a twin at random, writes poses and vertices to
-//! FILE, and then times a round of them for every line that it reads: ms per pose of the best run. `native --made FOLDER` writes what
+//! FILE, and then times a round of them for every line that it reads: ms per pose of the best run. `native --checksum TWIN TAKE.csv`
+//! prints what `apps/c/examples/play.c` must print, too. `native --made FOLDER` writes what
 //! tests play: twins of film size with weights that mean nothing, and damaged files whose checksum is right.
 //! `apps/wasm/js/bench` and `apps/wasm/js/test` start it.
 
@@ -37,9 +38,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words[..] {
         [made, folder] if made == "--made" => make(Path::new(folder)),
+        [word, twin, take] if word == "--checksum" => {
+            println!("{:016x}", checksum(&Twin::parse(&fs::read(twin)?)?, &fs::read_to_string(take)?)?);
+            Ok(())
+        }
         [twin, file] => compare(&Twin::parse(&fs::read(twin)?)?, Path::new(file)),
-        _ => Err("native TWIN FILE, or native --made FOLDER".into()),
+        _ => Err("native TWIN FILE, native --made FOLDER, or native --checksum TWIN TAKE.csv".into()),
     }
+}
+
+/// FNV-1a over the vertices of every frame of a take that names all controls of a twin.
+fn checksum(twin: &Twin, take: &str) -> Result<u64, Box<dyn Error>> {
+    let specs = twin.posing_controls().ok_or("this twin is posed by bones")?;
+    let mut rows = take.lines();
+    let names = rows.next().ok_or("a take without names")?.split(',');
+    let places: Vec<usize> = names.map(|name| specs.find(name).ok_or(name)).collect::<Result<_, _>>()?;
+    let mut controls: Vec<f32> = specs.iter().map(|spec| spec.default).collect();
+    let (mut player, mut out) = (twin.player(1), vec![Vec3::ZERO; twin.vertex_count()]);
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for row in rows {
+        for (place, value) in places.iter().zip(row.split(',')) {
+            controls[*place] = value.parse()?;
+        }
+        player.pose(Pose::Controls(&controls), &mut out)?;
+        for byte in out.iter().flat_map(|place| place.to_array()).flat_map(f32::to_le_bytes) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    Ok(hash)
 }
 
 fn make(folder: &Path) -> Result<(), Box<dyn Error>> {

@@ -272,7 +272,7 @@ pub fn record(
     let (source, sampling) = pose_source(rig, config, watch)?;
     let poses = count(config, &source)?;
     let header = DatasetHeader {
-        rig: config.rig.clone(),
+        rig: rigs::lasting(&config.rig).into_owned(),
         rig_file: rig_file(config),
         method: sampling.method.to_string(),
         seed: sampling.seed,
@@ -330,7 +330,7 @@ pub fn record(
     let shape = [header.controls.len(), rest.bone_count() * 12, rest.mesh.vertex_count() * 3];
     Ok(SampleReport {
         folder: config.output.clone(),
-        rig: config.rig.clone(),
+        rig: header.rig.clone(),
         method: sampling.method,
         seed: sampling.seed,
         poses: total as u64,

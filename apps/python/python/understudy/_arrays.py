@@ -10,21 +10,29 @@ import numpy as np
 from ._native import BadInputError
 
 
-def values(specs: list[dict], controls, what: str = "control") -> np.ndarray:
-    """Values of controls: an array of all of them, a mapping of some (the others rest), or nothing."""
-    rest = np.array([spec["default"] for spec in specs], np.float32)
-    if controls is None:
-        return rest
-    if not isinstance(controls, Mapping):
-        return np.ascontiguousarray(controls, np.float32)
-    places = {spec["name"]: place for place, spec in enumerate(specs)}
-    for name, value in controls.items():
-        if name not in places:
-            near = difflib.get_close_matches(name, places, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise BadInputError(f"there is no {what} '{name}'{hint}")
-        rest[places[name]] = value
-    return rest
+class Values:
+    """Values of some controls: called with an array of all of them, a mapping of some (the others rest), or nothing. What needs
+    a look at every control is done once: a pose takes microseconds."""
+
+    def __init__(self, specs: list[dict]):
+        self._rest = np.array([spec["default"] for spec in specs], np.float32)
+        self._rest.flags.writeable = False
+        self._places = {spec["name"]: place for place, spec in enumerate(specs)}
+
+    def __call__(self, controls) -> np.ndarray:
+        if controls is None:
+            return self._rest
+        if not isinstance(controls, Mapping):
+            return np.ascontiguousarray(controls, np.float32)
+        values = self._rest.copy()
+        for name, value in controls.items():
+            place = self._places.get(name)
+            if place is None:
+                near = difflib.get_close_matches(name, self._places, 1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise BadInputError(f"there is no control '{name}'{hint}")
+            values[place] = value
+        return values
 
 
 def out_of(out, shape: tuple[int, ...]) -> np.ndarray:
@@ -33,4 +41,6 @@ def out_of(out, shape: tuple[int, ...]) -> np.ndarray:
         return np.empty(shape, np.float32)
     if out.shape != shape or out.dtype != np.float32:
         raise BadInputError(f"out: shape {list(out.shape)} of {out.dtype}, {list(shape)} of float32 expected")
+    if not out.flags.c_contiguous:
+        raise BadInputError("out: the array is not contiguous: numpy.ascontiguousarray makes it so")
     return out

@@ -97,26 +97,32 @@ def merge(shards, output, *, progress=None) -> dict:
 
 def learn(data, output, kind: str = "auto", *, rig=None, progress=None, full_precision=False, threads=None, **settings) -> dict:
     """Learns a twin from a dataset: `kind` is "body", "diff", "face", "skin", or "auto", which tries all that the data allow.
-    Settings of a kind: `settings("face")`."""
+    Settings of a kind: `settings("face")`; those of its training are named without `train`, too: `epochs=200, seed=2`."""
     rig = None if rig is None else _opened(rig)
     common = {"data": data, "output": output, "rig": rig and _source(rig), "threads": threads}
     if kind == "auto":
-        return _run("learn_auto", {**common, **settings}, progress)
+        return _run("learn_auto", {**common, "half": not full_precision, **settings}, progress)
     return _run("learn", {**common, "half": not full_precision, "learning": {kind: _nested(kind, settings)}}, progress)
 
 
 def _nested(kind: str, settings: dict) -> dict:
-    """Settings of a kind where its configuration has them: a few beside its `settings`, the others within."""
+    """Settings of a kind where its configuration has them: a few beside its `settings`, the others within, those of training (seed,
+    epochs, batch, rate) in `train` there where a kind has that."""
     usual = next(iter(json.loads(_native.defaults(kind)).values()))
     inner = usual.get("settings") or {}
+    train = inner.get("train") or {}
     out: dict = {}
     for name, value in settings.items():
         if name in usual:
             out[name] = value
+        elif name == "train" and train:
+            out.setdefault("settings", {}).setdefault("train", {}).update(value)
         elif name in inner:
             out.setdefault("settings", {})[name] = value
+        elif name in train:
+            out.setdefault("settings", {}).setdefault("train", {})[name] = value
         else:
-            known = ", ".join(sorted({*usual, *inner} - {"settings"}))
+            known = ", ".join(sorted({*usual, *inner, *train} - {"settings", "train"}))
             raise _native.BadInputError(f"settings: '{name}' is none of a {kind} twin; there are {known}")
     return out
 
@@ -129,7 +135,7 @@ def learn_ik(twin, data, output, *, progress=None, **settings) -> dict:
 def eval(twin, data=(), *, progress=None, **settings) -> dict:
     """Compares a twin with the original and with baselines on datasets that it was not trained on."""
     data = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    return _run("eval", {**settings, "twin": twin, "data": data}, progress)
+    return _run("eval", {**settings, "twin": twin, "test": data}, progress)
 
 
 def bench(twin, *, progress=None, **settings) -> dict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import weakref
@@ -10,9 +9,7 @@ import weakref
 import numpy as np
 
 from . import _native
-from ._arrays import values
-
-_numbers = itertools.count(1)
+from ._arrays import Values
 
 
 class Rig:
@@ -21,6 +18,7 @@ class Rig:
     def __init__(self, native, source: str):
         self._native = native
         self._facts = json.loads(native.describe())
+        self._values = Values(self._facts["controls"])
         #: What jobs know it by.
         self.source = source
 
@@ -55,12 +53,12 @@ class Rig:
 
     def evaluate(self, controls=None) -> np.ndarray:
         """Vertices of a pose, [vertices, 3] cm; of many, [poses, controls] in and [poses, vertices, 3] out."""
-        array = values(self.controls, controls)
+        array = self._values(controls)
         return self._native.evaluate_many(array) if array.ndim == 2 else self._native.evaluate(array)
 
     def evaluate_bones(self, controls=None) -> np.ndarray:
         """World transforms of the bones of a pose, [bones, 3, 4] cm."""
-        return self._native.evaluate_bones(values(self.controls, controls))
+        return self._native.evaluate_bones(self._values(controls))
 
     def clip(self, name: str, rate: float | None = None) -> tuple[np.ndarray, float]:
         """A clip of the rig, or a file that it shall play: [frames, controls] and frames per second."""
@@ -131,7 +129,7 @@ def _hosted(rig) -> Rig:
         vertices = np.ascontiguousarray(vertices, np.float32)
         return vertices, None if placed is None else np.ascontiguousarray(placed, np.float32)
 
-    source = _native.host(f"{name}-{next(_numbers)}", json.dumps(description), evaluate)
+    source = _native.host(name, json.dumps(description), evaluate)
     opened = Rig(_native.open(source), source)
     weakref.finalize(opened, _native.release, source)
     return opened

@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from . import _native
-from ._arrays import out_of, values
+from ._arrays import Values, out_of
 from ._rig import open as open_rig
 
 
@@ -19,6 +19,9 @@ class Twin:
         self._native = native
         self._facts = json.loads(native.describe())
         self._player = native.player(threads)
+        self._controls = Values(self.controls or [])
+        self._extras = Values(self.extras)
+        self._shape = (self.vertex_count, 3)
         self._solver = None
 
     @classmethod
@@ -82,15 +85,15 @@ class Twin:
 
     def pose(self, controls=None, *, bones=None, extras=None, out: np.ndarray | None = None) -> np.ndarray:
         """Vertices of a pose, [vertices, 3] cm: by controls (an array, or a dict of some), or by the world transforms of its
-        bones [bones, 3, 4] and the extra controls beside them. `out` is filled and given back: nothing is allocated."""
-        out = out_of(out, (self.vertex_count, 3))
+        bones [bones, 3, 4] and the extra controls beside them. `out` is filled and given back: with an array of controls nothing is allocated."""
+        out = out_of(out, self._shape)
         if bones is None:
             if self.controls is None:
                 raise _native.BadInputError("this twin has no mechanism: it is posed by bones, not by controls alone")
-            self._player.pose_controls(values(self.controls, controls), out)
+            self._player.pose_controls(self._controls(controls), out)
         else:
             bones = np.ascontiguousarray(bones, np.float32)
-            self._player.pose_bones(bones, values(self.extras, extras), out)
+            self._player.pose_bones(bones, self._extras(extras), out)
         return out
 
     def crowd(self, controls: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -102,20 +105,20 @@ class Twin:
 
     def normals(self, vertices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Unit normals of the pose that was played last, whose vertices are given."""
-        out = out_of(out, (self.vertex_count, 3))
+        out = out_of(out, self._shape)
         self._player.normals(np.ascontiguousarray(vertices, np.float32), out)
         return out
 
     def gradient(self, controls, by_vertices: np.ndarray) -> np.ndarray:
         """The derivative of a loss by the controls, from its derivative by the vertices [vertices, 3]."""
-        controls = values(self.controls or [], controls)
+        controls = self._controls(controls)
         out = np.empty(len(controls), np.float32)
         self._player.gradient(controls, np.ascontiguousarray(by_vertices, np.float32), out)
         return out
 
     def place_bones(self, controls=None) -> np.ndarray:
         """World transforms of the bones that controls give, [bones, 3, 4] cm."""
-        return self._player.bones(values(self.controls or [], controls))
+        return self._player.bones(self._controls(controls))
 
     def follow(self, targets, corrections: int = 2) -> np.ndarray:
         """Controls that bring points to their targets: an array [points, 3] in cm, or a dict of some (the others rest)."""

@@ -3,6 +3,7 @@
     from understudy import farm
     farm.sample("rook", "data/rook", poses=20000, method="sparse", address="auto")
     farm.sweep("data/rook", "twins", [{"kind": "body", "seed": seed} for seed in (1, 2, 3)], address="auto")
+    farm.sweep("data/rook", "twins", [{"kind": "auto", "seed": seed} for seed in (1, 2, 3)], address="auto")
 
 A recording is cut into shards; each is a task that gives the same bytes on any machine, however often it is tried. What a task
 made comes back through Ray's object store, so that nodes need no disk in common. Without Ray, the same shards are made by
@@ -21,10 +22,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from . import BadInputError, UnderstudyError, learn, merge
+from . import open as open_rig
 from . import sample as _sample_here
 
 #: Chunks per shard, about 10 MB each: what is lost when a node dies, and what lies in memory when a shard comes back.
 CHUNKS_PER_SHARD = 4
+#: As many as `understudy.sample` records where neither a number nor clips are given.
+POSES = 1000
 
 
 def _ray(address: str | None):
@@ -34,11 +38,28 @@ def _ray(address: str | None):
         raise UnderstudyError('the farm runs on Ray: pip install "understudy[ray]"') from None
     if not ray.is_initialized():
         ray.init(address=address, log_to_driver=False, logging_level="warning")
+    elif address not in (None, "auto", here := ray.get_runtime_context().gcs_address):
+        raise BadInputError(f"address: {address}, but this process belongs to the cluster at {here} already")
     return ray
 
 
 def _files(folder: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+
+def _pose_count(rig, settings: dict) -> int:
+    """How many poses a recording has at most where no number is given: the frames of its clips, as on one machine."""
+    clips = settings.get("clips") or []
+    if not (clips or settings.get("held_out")):
+        return POSES
+    opened = open_rig(rig() if isinstance(rig, Callable) else rig)
+    names = clips or [clip["name"] for clip in opened.clips]
+    return sum(len(opened.clip(name, settings.get("rate"))[0]) for name in names)
+
+
+def _called(rig) -> str:
+    """What a rig is known by in a later process: a function's address there is another one."""
+    return f"{rig.__module__}.{rig.__qualname__}" if hasattr(rig, "__qualname__") else str(rig)
 
 
 def _make_shard(rig, settings: dict, number: int, of: int) -> dict[str, bytes]:
@@ -77,27 +98,28 @@ def sample(
     rig,
     output,
     *,
-    poses: int = 1000,
+    poses: int | None = None,
     address: str | None = None,
     shards: int | None = None,
     retries: int = 5,
     progress=None,
     **settings,
 ) -> dict:
-    """Records a dataset on a Ray cluster: the bytes of a run on one machine.
+    """Records a dataset on a Ray cluster: the bytes of a run on one machine. Settings are those of `understudy.sample`: with
+    `clips` and without `poses` every frame of the clips is recorded.
 
     `rig` is a name or file that every node finds, an address, or a function without arguments that makes a rig (an object as
     `understudy.open` takes it) where the task runs. `address`: Ray's ("auto": the cluster that this machine belongs to); None
-    starts one here. A run that was interrupted goes on with the shards that it lacks.
+    starts one here. A run that was interrupted goes on with the shards that it lacks; a function is the same one by its name.
     """
     output = Path(output)
     chunk = settings.get("chunk") or 64
-    chunks = -(-poses // chunk)
+    chunks = max(1, -(-(poses or _pose_count(rig, settings)) // chunk))
     shards = min(chunks, shards or -(-chunks // CHUNKS_PER_SHARD))
     settings = {**settings, "poses": poses, "chunk": chunk}
     work = output.with_name(output.name + ".shards")
     # Shards of other settings are no use: what a run is, is written beside them.
-    note = json.dumps({"rig": str(rig), "shards": shards, "settings": settings}, sort_keys=True, default=str)
+    note = json.dumps({"rig": _called(rig), "shards": shards, "settings": settings}, sort_keys=True, default=str)
     if (work / "run.json").exists() and (work / "run.json").read_text() != note:
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
@@ -109,7 +131,7 @@ def sample(
     task = ray.remote(num_cpus=1, max_retries=retries)(_make_shard)
     waiting = {task.remote(rig, settings, number, shards): number for number in missing}
     done = shards - len(missing)
-    _tell(progress, "started", what=f"sampling {rig} on Ray", total=shards, unit="shards")
+    _tell(progress, "started", what=f"sampling {_called(rig)} on Ray", total=shards, unit="shards")
     try:
         while waiting:
             ready, _ = ray.wait(list(waiting), num_returns=1)
@@ -143,18 +165,23 @@ def sweep(data, output, variants: Iterable[dict], *, address: str | None = None,
     waiting = {task.remote(source, {"threads": 1, **variant}): place for place, variant in enumerate(variants)}
     _tell(progress, "started", what="learning on Ray", total=len(variants), unit="twins")
     results = []
-    while waiting:
-        ready, _ = ray.wait(list(waiting), num_returns=1)
-        for reference in ready:
-            place = waiting.pop(reference)
-            twin, report = _get(ray, reference)
-            path = output / f"{place:03}.twin"
-            half = path.with_suffix(".tmp")
-            half.write_bytes(twin)
-            half.rename(path)
-            held = report.get("held_back") or {}
-            results.append({"twin": str(path), "variant": variants[place], "mean_mm": held.get("mean_mm"), "report": report})
-            _tell(progress, "step", done=len(results))
+    try:
+        while waiting:
+            ready, _ = ray.wait(list(waiting), num_returns=1)
+            for reference in ready:
+                place = waiting.pop(reference)
+                twin, report = _get(ray, reference)
+                path = output / f"{place:03}.twin"
+                half = path.with_suffix(".tmp")
+                half.write_bytes(twin)
+                half.rename(path)
+                held = report.get("learned", report).get("held_back") or {}
+                results.append({"twin": str(path), "variant": variants[place], "mean_mm": held.get("mean_mm"), "report": report})
+                _tell(progress, "step", done=len(results))
+    except BaseException:
+        for reference in waiting:
+            ray.cancel(reference, force=True)
+        raise
     results.sort(key=lambda result: (result["mean_mm"] is None, result["mean_mm"]))
     (output / "sweep.json").write_text(json.dumps(results, indent=1))
     _tell(progress, "finished")
@@ -188,17 +215,18 @@ def main(words: list[str] | None = None) -> int:
     one = commands.add_parser("sample", help="records a dataset", epilog="Example: understudy farm sample mira -o data/mira --poses 8000 --ray auto")
     one.add_argument("rig")
     one.add_argument("-o", "--output", required=True, metavar="DIR")
-    one.add_argument("--poses", type=int, default=1000, metavar="N")
+    one.add_argument("--poses", type=int, metavar="N", help=f"every frame where clips are named, {POSES} otherwise")
     one.add_argument("--method", choices=["gaussian", "uniform", "sparse", "noise"])
     one.add_argument("--seed", type=int, metavar="S")
     one.add_argument("--clip", action="append", dest="clips", metavar="NAME")
     one.add_argument("--exclude", action="append", metavar="NAME")
+    one.add_argument("--chunk", type=int, metavar="N", help="poses per file")
     one.add_argument("--shards", type=int, metavar="N")
     one.add_argument("--ray", metavar="ADDRESS", help="of a cluster, or auto; without it one starts here")
     two = commands.add_parser("sweep", help="learns a twin per kind and seed", epilog="Example: understudy farm sweep data/rook -o twins --kind body --seeds 1,2,3 --ray auto")
     two.add_argument("data")
     two.add_argument("-o", "--output", required=True, metavar="DIR")
-    two.add_argument("--kind", action="append", metavar="KIND", help="body, diff, face or skin; can be given again")
+    two.add_argument("--kind", action="append", metavar="KIND", help="auto, body, diff, face or skin; can be given again")
     two.add_argument("--seeds", default="1", metavar="S,S", help="one twin of each kind per seed")
     two.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the kind")
     two.add_argument("--ray", metavar="ADDRESS")

@@ -17,6 +17,8 @@ import { largestDifference, parsePoses, timeRound } from "./rounds.mjs";
 const ROUNDS = 12;
 /** What `--check` allows between vertices, mm; it times nothing. */
 const MOST_APART = 0.01;
+/** Share of the example page's picture that its twin must cover. */
+const LEAST_COVERED = 0.01;
 const MODULES = ["understudy.wasm", "understudy-relaxed.wasm"];
 const [native, ...words] = argv.slice(2);
 const options = words.filter((word) => word.startsWith("--"));
@@ -91,7 +93,9 @@ class Browser {
     browser.server.listen(0, "127.0.0.1");
     await once(browser.server, "listening");
     const address = `http://127.0.0.1:${browser.server.address().port}/bench/page.html`;
-    const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${join(folder, "profile")}`];
+    // WebGL in software: the example page draws.
+    const drawing = options.includes("--check") ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"] : ["--disable-gpu"];
+    const flags = ["--headless", "--no-sandbox", ...drawing, `--user-data-dir=${join(folder, "profile")}`];
     browser.child = spawn("chromium", [...flags, address], { stdio: "ignore" });
     browser.child.on("error", (problem) => browser.#fail(problem));
     browser.child.on("exit", () => browser.#fail(new Error("chromium ended")));
@@ -163,6 +167,15 @@ try {
       results.push({ twin: basename(file), runner: name, ms: best[place], times: best[place] / best[0], difference_mm: difference });
       await runner.end();
     }
+    if (browser && options.includes("--check")) {
+      const difference_mm = await browser.ask("mesh", `/twins/${number}`, `/poses/${number}`);
+      results.push({ twin: basename(file), runner: `${browser.name}, TwinMesh`, difference_mm });
+    }
+  }
+  if (browser && options.includes("--check")) {
+    const covered = await browser.ask("example", `/twins/${twins.length - 1}`);
+    if (!(covered > LEAST_COVERED)) throw new Error(`the example page shows no twin: ${covered} of its picture is covered`);
+    console.log(`the example page shows ${basename(twins.at(-1))}: ${(100 * covered).toFixed(0)} % of the picture`);
   }
 } finally {
   await browser?.end();

@@ -17,7 +17,7 @@ export function parsePoses(buffer) {
   };
 }
 
-const poseOf = (data, pose) =>
+export const poseOf = (data, pose) =>
   data.byBones ? { bones: data.bones[pose], controls: data.controls[pose] } : { controls: data.controls[pose] };
 
 /** The largest distance between vertices over all poses, mm. */

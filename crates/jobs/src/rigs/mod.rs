@@ -8,6 +8,7 @@ mod recorded;
 
 pub(crate) use data::real_file;
 pub use data::{data_folder, open_real_in};
+pub(crate) use hosted::lasting;
 pub use hosted::{host, release};
 pub use model_rig::model_rig;
 pub(crate) use recorded::Recorded;

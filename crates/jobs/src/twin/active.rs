@@ -156,7 +156,7 @@ pub fn record(
         sampling.build(rig.specs(), rig.clips()).map_err(JobError::sampling(&config.rig))
     };
     let header = DatasetHeader {
-        rig: config.rig.clone(),
+        rig: rigs::lasting(&config.rig).into_owned(),
         rig_file: (!rigs::Names::contains(&config.rig))
             .then(|| RigFile::new(Path::new(&config.rig), &config.output))
             .flatten(),
