@@ -33,6 +33,7 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     config.half = !(shared.full_precision || shared.paper);
     config.threads = shared.threads.unwrap_or(config.threads);
     config.mechanism = shared.mechanism;
+    config.chosen_on = shared.chosen_on;
     let parts = checkpoint_folder(&config.output);
     let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
     output::print(json, &report, learn_text)

@@ -466,11 +466,11 @@ mod training {
         let (skin, count) = (SIDE * SIDE, face.mesh.vertex_count());
         let tooth: Vec<u32> = (skin as u32..count as u32).collect();
         let candidates: Vec<u32> = (0..skin as u32).collect();
-        let follow = |settings| super::super::rigid::follow(&poses, "tooth", &tooth, &candidates, settings);
+        let follow = |settings: &FaceSettings| rigid::follow(&poses, "tooth", &tooth, &candidates, settings);
         let (best, _) = follow(&FaceSettings::paper());
         // How far each candidate is from where the tooth's own motion would put it, plainly.
         let all: Vec<usize> = (0..poses.len()).collect();
-        let (fits, _) = super::super::rigid::fit(&poses, &all, &tooth);
+        let (fits, _) = rigid::fit(&poses, &all, &tooth);
         let miss = |vertex: u32| -> f64 {
             let at = face.mesh.positions()[vertex as usize];
             let far =

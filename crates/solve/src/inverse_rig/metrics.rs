@@ -106,6 +106,7 @@ fn measure_frame(rig: &BlendshapeRig, weights: &[f64], clean: &[Vec3]) -> FrameM
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_testkit::inverse;
     use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
     #[test]
@@ -127,6 +128,39 @@ mod tests {
         meshes[3].pop();
         let other = measure(&rig, &weights, &meshes);
         assert!(matches!(other, Err(InverseError::Frame { frame: 3, .. })));
+    }
+
+    #[test]
+    fn every_number_is_that_of_its_definition() {
+        let rig = random_rig(&SyntheticRig::small(4));
+        let (shapes, frames) = (rig.shapes().len(), 25);
+        let mesh = |weights: &[f32]| {
+            let mut out = vec![Vec3::ZERO; rig.neutral().len()];
+            rig.evaluate(weights, &mut out);
+            out
+        };
+        let exact = |frame: &Vec<f32>| frame.iter().map(|w| f64::from(*w)).collect::<Vec<f64>>();
+        // One take measured against another.
+        let (take, other) = (random_take(shapes, frames, 5), random_take(shapes, frames, 6));
+        let clean: Vec<Vec<Vec3>> = other.iter().map(|weights| mesh(weights)).collect();
+        let weights: Vec<Vec<f64>> = take.iter().map(exact).collect();
+        let (whole, each) = measure(&rig, &weights, &clean).expect("they fit");
+        let near = |ours: f64, plain: f64| {
+            assert!((ours - plain).abs() <= 1e-6 * plain && plain > 0.0, "{ours} {plain}");
+        };
+        let mean = |value: &dyn Fn(usize) -> f64| (0..frames).map(value).sum::<f64>() / frames as f64;
+        let moved: Vec<Vec<Vec3>> = take.iter().map(|weights| mesh(weights)).collect();
+        for (frame, ours) in each.iter().enumerate() {
+            near(ours.rmse_cm, inverse::rmse(&moved[frame], &clean[frame]));
+            near(ours.p95_cm, inverse::p95(&moved[frame], &clean[frame]));
+            near(ours.l1, inverse::l1(&weights[frame]));
+            assert_eq!(ours.cardinality, inverse::cardinality(&weights[frame]));
+        }
+        near(whole.rmse_cm, mean(&|frame| inverse::rmse(&moved[frame], &clean[frame])));
+        near(whole.p95_cm, mean(&|frame| inverse::p95(&moved[frame], &clean[frame])));
+        near(whole.cardinality, mean(&|frame| inverse::cardinality(&weights[frame]) as f64));
+        near(whole.l1, mean(&|frame| inverse::l1(&weights[frame])));
+        near(whole.roughness, inverse::roughness(&weights));
     }
 
     #[test]
