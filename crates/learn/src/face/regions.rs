@@ -392,7 +392,10 @@ mod tests {
         let clouds = points;
         for centres in [Centres::Means, Centres::Greedy] {
             let regions = find(&clouds, 6, &[0.5, 0.5], 100, centres);
-            assert_eq!(regions.len(), 3, "{centres:?}");
+            // Ours hold nine tenths of the weight; the paper's are as many as the elbow says, which may leave a cloud out.
+            let costs: Vec<f64> = (1..=6).map(|k| cluster(&clouds, k, &[0.5, 0.5]).1).collect();
+            let wanted = if centres == Centres::Greedy { 3 } else { elbow(&costs) };
+            assert_eq!(regions.len(), wanted, "{centres:?} {costs:?}");
             for region in &regions {
                 assert!((60..=61).contains(&region.vertices.len()), "{centres:?}");
             }
@@ -413,17 +416,6 @@ mod tests {
         let sizes =
             [0.2, 0.5, 1.0].map(|width| find(&line, 6, &[width], 1024, Centres::Means)[0].vertices.len());
         assert_eq!(sizes, [25; 3]);
-        // As many as the elbow says, however much of the weight they hold.
-        let spots = [(0.1, 40.0), (0.5, 40.0), (0.9, 40.0)];
-        let mut points = Vec::new();
-        for (x, weight) in spots {
-            for i in 0..30 {
-                let uv = Vec2::new(x, i as f32 / 30.0);
-                points.push(Weighted { vertex: points.len() as u32, segment: 0, uv, weight });
-            }
-        }
-        let costs: Vec<f64> = (1..=6).map(|k| cluster(&points, k, &[1.0]).1).collect();
-        assert_eq!(find(&points, 6, &[1.0], 1024, Centres::Means).len(), elbow(&costs));
         let small = find(&clouds, 6, &[0.5, 0.5], 25, Centres::Greedy);
         assert_eq!(small.len(), 6, "smaller squares, as many as may be");
         assert!(small.iter().all(|region| (4..=25).contains(&region.vertices.len())), "{small:?}");
