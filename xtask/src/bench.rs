@@ -3,7 +3,7 @@
 
 use crate::shell::answer;
 pub use crate::shell::{races, understudy};
-use crate::{bench_face, bench_wild};
+use crate::{bench_body, bench_face, bench_wild};
 use anyhow::{Result, bail};
 
 /// Names and what stands behind them, for messages.
@@ -18,7 +18,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
             | &"weights" | &"motion" | &"capture"),
             more,
         )) => races(&[&[*name], more].concat()),
-        Some((&"body", more)) => body(more),
+        Some((&"body", more)) => bench_body::run(more),
         Some((&"face", more)) => bench_face::run(more),
         Some((&"skin", more)) => skin(more),
         Some((&"wasm", more)) => crate::web::bench(more),
@@ -29,42 +29,6 @@ pub fn run(rest: &[&str]) -> Result<()> {
         Some((other, _)) => bail!("there is no benchmark '{other}'; there are: {NAMES}"),
         None => bail!("which benchmark? There are: {NAMES}"),
     }
-}
-
-/// Body twins at full size: 10,000 poses of Rook and of the human (where its data is present), learned,
-/// weighed against every baseline on clips that they were not trained on (the last of them, which no setting is
-/// chosen by, is the test; the others are for validation), and raced against onnxruntime and
-/// PyTorch. Names of characters as words choose among them.
-fn body(words: &[&str]) -> Result<()> {
-    let rigs = if words.is_empty() { &["rook", "human"] } else { words };
-    for rig in rigs {
-        let at = |name: &str| format!("target/bench/{rig}{name}");
-        let (data, twin) = (at(""), at(".twin"));
-        understudy(&["sample", rig, "-o", &data, "--poses", "10000", "--method", "sparse"])?;
-        let clips = ["walk", "reach", "kick", "test"].map(|clip| (clip, at(&format!("-{clip}"))));
-        for (clip, folder) in &clips {
-            understudy(&["sample", rig, "-o", folder, "--clip", clip])?;
-        }
-        understudy(&["learn", "body", &data, "-o", &twin])?;
-        let [walk, reach, kick, test] = clips.each_ref().map(|(_, folder)| folder.as_str());
-        let report = at("-report");
-        understudy(&[
-            "eval",
-            &twin,
-            walk,
-            reach,
-            kick,
-            test,
-            "--train",
-            &data,
-            "--baselines",
-            "all",
-            "--report",
-            &report,
-        ])?;
-        races(&["race", &twin, "--training"])?;
-    }
-    Ok(())
 }
 
 /// Skin twins of Mira and of ict (where its data is present): learned from 4,000 poses in minutes, weighed on clips that

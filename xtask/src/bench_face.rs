@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Characters, the second where its data is present.
 const RIGS: [&str; 2] = ["mira", "ict"];
 /// Steps in the order in which they build on each other; the last is about no character.
-const STEPS: [&str; 7] = ["data", "learn", "dense", "eval", "bench", "transfer", "lbs"];
+const STEPS: [&str; 8] = ["data", "learn", "paper", "dense", "eval", "bench", "transfer", "lbs"];
 /// The clip that no twin ever sees, for validation: settings were chosen by it.
 const UNSEEN: &str = "roar";
 /// The clip that no setting is chosen by either; no sampling takes it unless it is named.
@@ -25,21 +25,25 @@ struct Wanted<'a> {
     rigs: Vec<&'a str>,
     steps: Vec<&'a str>,
     minutes: &'a str,
+    /// Most steps of the coarse and of the refinement networks, in place of minutes.
+    learning_steps: Option<&'a str>,
     poses: &'a str,
 }
 
 impl<'a> Wanted<'a> {
     fn parse(words: &[&'a str]) -> Result<Self> {
-        let mut out = Self { rigs: vec![], steps: vec![], minutes: "60", poses: "25000" };
+        let (minutes, poses) = ("60", "25000");
+        let mut out = Self { rigs: vec![], steps: vec![], minutes, learning_steps: None, poses };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             match word {
                 "--minutes" => out.minutes = words.next().context("--minutes wants a number")?,
+                "--steps" => out.learning_steps = Some(words.next().context("--steps wants a number")?),
                 "--poses" => out.poses = words.next().context("--poses wants a number")?,
                 word if RIGS.contains(&word) => out.rigs.push(word),
                 word if STEPS.contains(&word) => out.steps.push(word),
                 other => bail!(
-                    "'{other}' is neither a character ({}), a step ({}), --minutes N nor --poses N",
+                    "'{other}' is neither a character ({}), a step ({}), --minutes N, --steps N nor --poses N",
                     RIGS.join(", "),
                     STEPS.join(", ")
                 ),
@@ -57,13 +61,23 @@ impl<'a> Wanted<'a> {
         Ok(out)
     }
 
+    /// How long to learn: minutes, or so many steps of the coarse networks and, where there are any, as many of the
+    /// refinement.
+    fn budget(&self, refined: bool) -> Vec<&'a str> {
+        match self.learning_steps {
+            None => vec!["--minutes", self.minutes],
+            Some(steps) if refined => vec!["--coarse-steps", steps, "--refinement-steps", steps],
+            Some(steps) => vec!["--coarse-steps", steps],
+        }
+    }
+
     fn asks(&self, step: &str) -> bool {
         self.steps.contains(&step)
     }
 }
 
-/// 25,000 poses from clips × noise, with a tenth of every clip held out and one clip never seen; the twin and
-/// the dense baseline, an hour each; everything against everything on what was held out; the race against
+/// 25,000 poses from clips × noise, with a tenth of every clip held out and two clips never seen, of which no setting is
+/// chosen by the second; the twin, the paper's recipe and the dense baseline, an hour each (or as many steps); everything against everything on what was held out; the race against
 /// onnxruntime and PyTorch; a mesh of another topology; and `learn lbs` on a sample of another program.
 pub fn run(words: &[&str]) -> Result<()> {
     let wanted = Wanted::parse(words)?;
@@ -86,7 +100,7 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
     let at = |name: &str| format!("target/bench/face-{rig}-{}/{name}", wanted.poses);
     let (train, held_out, unseen) = (&at("train"), &at("held-out"), &at(UNSEEN));
     let test = &at(TEST);
-    let (twin, dense) = (&at("face.twin"), &at("dense.twin"));
+    let (twin, dense, paper) = (&at("face.twin"), &at("dense.twin"), &at("paper.twin"));
     let seen = SEEN.map(|clip| (clip, at(clip)));
     if wanted.asks("data") {
         let left_out = ["--exclude", UNSEEN, "--hold-out", "0.1"];
@@ -100,16 +114,23 @@ fn character(rig: &str, wanted: &Wanted) -> Result<()> {
         }
     }
     if wanted.asks("learn") {
-        understudy(&["learn", "face", train, "-o", twin, "--minutes", wanted.minutes])?;
+        understudy(&[&["learn", "face", train, "-o", twin], &wanted.budget(true)[..]].concat())?;
+    }
+    if wanted.asks("paper") {
+        understudy(&[&["learn", "face", train, "-o", paper, "--paper"], &wanted.budget(true)[..]].concat())?;
     }
     if wanted.asks("dense") {
-        understudy(&["learn", "face", train, "-o", dense, "--dense", "--minutes", wanted.minutes])?;
+        understudy(&[&["learn", "face", train, "-o", dense, "--dense"], &wanted.budget(false)[..]].concat())?;
     }
     if wanted.asks("eval") {
-        let against = format!("dense={dense}");
+        // What was not learned is left out.
+        let rivals = [("paper's recipe", paper), ("dense", dense)].into_iter();
+        let rivals = rivals.filter(|(_, file)| root().join(file).is_file());
+        let rivals: Vec<String> = rivals.map(|(name, file)| format!("{name}={file}")).collect();
+        let against: Vec<&str> = rivals.iter().flat_map(|rival| ["--against", rival]).collect();
         let report = at("report");
-        let baselines = ["--against", &against, "--train", train, "--baselines", "all", "--report", &report];
-        understudy(&[&["eval", twin, held_out, unseen, test], &baselines[..]].concat())?;
+        let baselines = ["--train", train, "--baselines", "all", "--report", &report];
+        understudy(&[&["eval", twin, held_out, unseen, test], &against[..], &baselines[..]].concat())?;
         let [blink, talk] = seen.each_ref().map(|(_, folder)| folder.as_str());
         understudy(&["eval", twin, blink, talk, unseen])?;
     }
@@ -192,5 +213,8 @@ mod tests {
         assert!(Wanted::parse(&["lbs"]).expect("a step").rigs.is_empty());
         assert!(Wanted::parse(&["mira", "dance"]).is_err());
         assert!(Wanted::parse(&["mira", "--minutes"]).is_err());
+        let steps = Wanted::parse(&["mira", "--steps", "3000"]).expect("good words");
+        assert_eq!(steps.budget(true), ["--coarse-steps", "3000", "--refinement-steps", "3000"]);
+        assert_eq!(steps.budget(false), ["--coarse-steps", "3000"]);
     }
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 mod bench;
+mod bench_body;
 mod bench_face;
 mod bench_wild;
 mod bevy;

@@ -279,6 +279,10 @@ pub struct SharedArguments {
     /// is learned from the poses; none leaves it out.
     #[arg(long, value_name = "auto|learned|none", default_value = "auto")]
     pub mechanism: MechanismChoice,
+    /// Clips that these options were chosen by, with commas between: of those that are kept for tests `eval` then refuses to
+    /// show figures.
+    #[arg(long, value_name = "CLIPS", value_delimiter = ',')]
+    pub chosen_on: Vec<String>,
     /// Threads [default: all]; the twin does not depend on it.
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_threads)]
     pub threads: Option<usize>,

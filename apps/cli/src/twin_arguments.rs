@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// Of `eval`.
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("fitted").args(["train", "fit"]).multiple(true)))]
 pub struct EvalArguments {
     /// The twin.
     pub twin: PathBuf,
@@ -26,8 +27,12 @@ pub struct EvalArguments {
     /// lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50, wpsd100. Of any rig: pca, kpsa, kpsa_predicted. Where the twin has no
     /// bones lbs4 and the like are skins with that number of bones. [default: rigid, lbs4, rr2, wpsd10; without bones
     /// lbs32]. Fits are kept beside the training set.
-    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "train")]
+    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "fitted")]
     pub baselines: Vec<String>,
+    /// `test`: fit the baselines to every test set itself as well, in rows of their own: a protocol that favours them.
+    /// Without --train there are these rows alone.
+    #[arg(long, value_name = "train|test", value_parser = ["train", "test"])]
+    pub fit: Option<String>,
     /// Compare another twin of the same mesh, under this name; can be given again.
     #[arg(long, value_name = "NAME=FILE.twin", value_parser = parse_against)]
     pub against: Vec<(String, PathBuf)>,

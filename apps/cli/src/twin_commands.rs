@@ -33,6 +33,7 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
     config.half = !(shared.full_precision || shared.paper);
     config.threads = shared.threads.unwrap_or(config.threads);
     config.mechanism = shared.mechanism;
+    config.chosen_on = shared.chosen_on;
     let parts = checkpoint_folder(&config.output);
     let report = watched_keeping("the training so far is", &parts, |progress| learn(&config, progress))?;
     output::print(json, &report, learn_text)
@@ -140,6 +141,7 @@ pub fn run_eval(json: bool, arguments: EvalArguments) -> Result<()> {
         against: arguments.against,
         train: arguments.train,
         baselines: arguments.baselines,
+        fit_on_test: arguments.fit.as_deref() == Some("test"),
         report: arguments.report,
         command: typed(),
         ..EvalConfig::default()
@@ -154,6 +156,9 @@ fn eval_text(report: &EvalReport) -> String {
     let with_bones = report.methods.values().any(|m| m.ee.is_some());
     let mut head = vec!["method", "mean mm", "95 % mm", "max mm", "normals deg", "ms", "MB"];
     head.extend(with_bones.then_some("EE"));
+    // What a row was fitted to says how fair its comparison is.
+    let fitted = report.order.len() > 1;
+    head.extend(fitted.then_some("poses"));
     let row = |name: &String, m: &MethodFigures| {
         let mut row = vec![
             name.clone(),
@@ -165,6 +170,7 @@ fn eval_text(report: &EvalReport) -> String {
             format!("{:.2}", m.bytes as f64 / 1e6),
         ];
         row.extend(m.ee.map(|ee| format!("{ee:.1}")));
+        row.extend(fitted.then(|| m.poses.map_or_else(|| "-".into(), |poses| thousands(poses as u64))));
         row
     };
     let mut text = String::new();
@@ -177,7 +183,7 @@ fn eval_text(report: &EvalReport) -> String {
     }
     if let Some(all) = report.training_poses.filter(|_| !report.fits.is_empty()) {
         let fit = |name: &String| {
-            let fit = report.fits.get(name)?;
+            let fit = report.fits.get(name).filter(|fit| fit.poses > 0)?;
             let how = if fit.kept { "kept from before".into() } else { format!("{:.1} s", fit.seconds) };
             Some(format!("{name} to {} ({how})", fit.poses))
         };

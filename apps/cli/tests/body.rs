@@ -135,7 +135,17 @@ fn baselines_are_a_list_or_all_and_their_fits_are_kept() {
     assert_eq!((figures(&cured), kept(&cured)), (figures(&all), 13));
     assert_eq!(kept(&weigh(&["--baselines", "rr15"])), 1);
 
+    // Rows that are fitted to the test itself stand beside the others, with numbers of poses.
+    let both = weigh(&["--baselines", "rigid,lbs_all,delta_mush", "--fit", "test"]);
+    let rows = ["rigid", "lbs_all", "delta_mush", "rigid (on test)", "lbs_all (on test)"];
+    assert_eq!(names(&both), [&twins[..], &rows].concat());
+    let poses = |row: &str| both["methods"][row]["poses"].clone();
+    assert_eq!(poses("lbs_all (on test)"), both["poses"]);
+    assert_ne!(poses("lbs_all"), both["poses"]);
     let words = ["eval", text(&tiny.twin), text(&tiny.test)];
+    let alone = json(&[&words[..], &["--fit", "test", "--baselines", "lbs4"]].concat());
+    assert_eq!(names(&alone), [&twins[..], &["lbs4 (on test)"]].concat());
+
     for wrong in [&["--train", text(&tiny.train), "--baselines", "lbs5"][..], &["--baselines", "lbs4"]] {
         refuse(&[&words[..], wrong].concat());
     }

@@ -44,7 +44,7 @@ pub struct AblationArguments {
 
 type Change<C> = (&'static str, fn(&mut C));
 
-/// Of body twins; the first is ours as it is.
+/// Of body twins; the first is ours with as many passes as the others.
 const BODY: [Change<BodyLearning>; 10] = [
     ("ours", |_| {}),
     ("rigid base", |c| c.base = Base::Rigid),
@@ -62,7 +62,7 @@ const BODY: [Change<BodyLearning>; 10] = [
     }),
 ];
 
-/// Of face twins; the first is ours as it is.
+/// Of face twins; the first is ours with as many steps as the others.
 const FACE: [Change<FaceLearning>; 9] = [
     ("ours", |_| {}),
     ("pixels share their weights", |c| (c.settings.untied, c.settings.shared_features) = (false, 0)),
@@ -136,6 +136,14 @@ pub fn run(arguments: &AblationArguments) -> Result<()> {
         Ok(row)
     };
     let rows = variations.into_iter().map(weigh).collect::<Result<Vec<_>>>()?;
+    let budget = match arguments.kind {
+        Kind::Face => format!("{} steps of either stage", arguments.steps),
+        Kind::Body | Kind::Skin => format!("{} passes", arguments.epochs),
+    };
+    print(&format!(
+        "{rig}, {} poses, {budget}, weighed on the clip '{clip}', which is for validation",
+        arguments.poses
+    ));
     print(&table(&["", "mean mm", "max mm", "normals °", "seams", "MB", "ms per pose"], &rows));
     print(
         "seams: how far the error jumps along edges between groups of vertices, as a multiple of other edges",

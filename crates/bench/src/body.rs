@@ -4,7 +4,7 @@
 use crate::RaceArguments;
 use crate::body_peers::Peers;
 use crate::body_training::{TrainingRace, race};
-use crate::times::{OURS, PEERS, Times};
+use crate::times::{OURS, OURS_32, PEERS, Times};
 use std::hint::black_box;
 use std::sync::Arc;
 use understudy_core::Vec3;
@@ -49,31 +49,37 @@ pub fn race_body(
     let poses = BenchPoses::draw(&whole, rig.as_deref(), CROWDS[1])?;
     write_atomic(&config.peers.join("twin.onnx"), &onnx_graph(&whole))?;
     let mut peers = Peers::of_body(&config.peers, &twin.parts(), &poses, watch)?;
-    let mut players = [whole.player(1), whole.player(2)];
+    let single = BodyTwin::new(twin.parts(), Precision::Single);
+    let single = Twin::from(single.map_err(|error| JobError::Machine(error.to_string()))?);
+    let mut players = [&whole, &single].map(|twin| [twin.player(1), twin.player(2)]);
     let vertices = twin.vertex_count();
     let mut out = VertexBuffer::new(vertices * CROWDS[1]);
     let mut times = Times::default();
     watch.event(Event::Started { what: "racing", total: config.rounds as u64, unit: "rounds" });
     for round in 0..config.rounds {
-        for player in &mut players {
-            let threads = player.threads();
+        for threads in [1, 2] {
             let key = format!("one pose, {threads} thread(s)");
-            let mut run = |index: usize| poses.play(player, index, &mut out[..vertices]);
-            // Warm-up for everyone: caches are another's, and a thread that was asleep may share a core at first.
-            time(120, &mut run);
-            times.add(&key, OURS, time(60, &mut run));
+            for (players, name) in players.iter_mut().zip([OURS, OURS_32]) {
+                let player = &mut players[threads - 1];
+                let mut run = |index: usize| poses.play(player, index, &mut out[..vertices]);
+                // Warm-up for everyone: caches are another's, and a thread that was asleep may share a core at first.
+                time(120, &mut run);
+                times.add(&key, name, time(60, &mut run));
+            }
             for peer in PEERS {
                 times.add(&key, peer, peers.time(peer, threads, 1)?);
             }
         }
         for crowd in CROWDS {
             let key = crowd_key(crowd);
-            let mut run = |_| {
-                let poses = poses.some(0..crowd);
-                players[0].crowd(poses, &mut out[..crowd * vertices]).expect("the poses fit the twin");
-            };
-            time(1, &mut run);
-            times.add(&key, OURS, time(2, &mut run) / crowd as f64);
+            for (players, name) in players.iter_mut().zip([OURS, OURS_32]) {
+                let mut run = |_| {
+                    let poses = poses.some(0..crowd);
+                    players[0].crowd(poses, &mut out[..crowd * vertices]).expect("the poses fit the twin");
+                };
+                time(1, &mut run);
+                times.add(&key, name, time(2, &mut run) / crowd as f64);
+            }
             times.add(&key, "torch", peers.time("torch", 1, crowd)?);
         }
         watch.event(Event::Step { done: round as u64 + 1 });
@@ -84,7 +90,7 @@ pub fn race_body(
     let network_gflops = gflops(crowd_network_ms(twin, &poses, &mut out)?);
     let whole_gflops = gflops(times.median(&crowd_key(CROWDS[1]), OURS).unwrap_or(f64::NAN));
     let peak = at_least(peak_gflops(), &[product_gflops, network_gflops, whole_gflops]);
-    poses.play(&mut players[0], 0, &mut out[..vertices]);
+    poses.play(&mut players[0][0], 0, &mut out[..vertices]);
     let onnx_error_mm = peers.error_mm(&out[..vertices])?;
     let training = match config.training {
         true => Some(race(twin, &config.peers, config.rounds.min(5), watch)?),

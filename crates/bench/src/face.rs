@@ -3,7 +3,7 @@
 use crate::RaceArguments;
 use crate::body_peers::Peers;
 use crate::body_training::TrainingRace;
-use crate::times::{OURS, PEERS, Times};
+use crate::times::{OURS, OURS_32, PEERS, Times};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use understudy_learn::face::loss::cross_of;
 use understudy_learn::face::trainer::Trainer;
 use understudy_runtime::face::sample::BilinearSample;
 use understudy_runtime::face::{FaceParts, FaceTwin, LEAK, NetParts, Stage};
-use understudy_runtime::{Player, Twin};
+use understudy_runtime::{Player, Precision, Twin};
 
 const SCRIPT: &str = include_str!("python/face.py");
 /// Poses of the race.
@@ -52,7 +52,10 @@ pub fn race_face(
     let whole = Twin::from(Arc::clone(twin));
     let rig = original(&whole, &config.twin);
     let mut poses = BenchPoses::draw(&whole, rig.as_deref(), POSES)?;
+    let single = FaceTwin::new(twin.parts(), Precision::Single);
+    let single = Twin::from(single.map_err(|error| JobError::Machine(error.to_string()))?);
     let mut players = [whole.player(1), whole.player(2), Twin::from(twin.coarse()).player(1)];
+    let mut players_32 = [single.player(1), single.player(2)];
     let count = twin.vertex_count();
     let mut out = vec![Vec3::ZERO; count];
     if poses.vertices.is_empty() {
@@ -91,10 +94,11 @@ pub fn race_face(
             time(20, &mut run)
         };
         times.add("coarse part alone, one thread", OURS, timed(coarse));
-        for player in [one, two] {
+        for (player, player_32) in [one, two].into_iter().zip(&mut players_32) {
             let threads = player.threads();
             let key = format!("one pose, {threads} thread(s)");
             times.add(&key, OURS, timed(player));
+            times.add(&key, OURS_32, timed(player_32));
             for peer in PEERS {
                 times.add(&key, peer, peers.time(peer, threads, 1)?);
             }
@@ -142,7 +146,8 @@ struct Training<'a> {
 impl<'a> Training<'a> {
     fn new(twin: &FaceTwin, poses: &'a Recording, threads: usize) -> Result<Self, JobError> {
         let parts = twin.parts();
-        let hidden = parts.nets.first().and_then(|net| net.dense.first()).map_or(256, |d| d.bias.len());
+        let widths = parts.nets.iter().filter_map(|net| net.dense.first()).map(|layer| layer.bias.len());
+        let hidden = widths.max().unwrap_or(256);
         let (problem, specs) = coarse_problem_of(&parts, poses, 5.0);
         let trainer = Trainer::new(problem, specs, hidden, BATCH, 1, threads);
         let trainer = trainer.map_err(|error| JobError::Machine(error.to_string()))?;

@@ -20,6 +20,7 @@ pub fn describe(report: &BenchInverseReport) -> String {
     rows.push(row("direct form in this program", speed.direct_ms));
     rows.extend(speed.numpy_ms.map(|ms| row("NumPy, the paper's form", ms)));
     rows.extend(speed.numpy_residual_ms.map(|ms| row("NumPy, residual kept up to date", ms)));
+    rows.extend(speed.numpy_gram_ms.map(|ms| row("NumPy, our table of inner products", ms)));
     parts.push(table(&["", "ms per frame", "times one frame"], &rows));
     parts.push(format!(
         "preparation {:.0} ms; largest difference of a weight: {:.1e} to the direct form, {} to NumPy",
@@ -71,12 +72,13 @@ fn study_text(study: &Study) -> String {
             format!("{:.1}", m.cardinality),
             format!("{:.2}", m.l1),
             format!("{:.5}", m.roughness),
+            format!("{:.0}", row.passes),
+            format!("{:.0} %", 100.0 * row.settled),
             format!("{:.3}", row.ms_per_frame),
         ]
     };
-    let head = ["", "α", "RMSE cm", "95th cm", "card.", "L1", "rough.", "ms per frame"];
-    let methods: Vec<_> = study.methods.iter().map(row).collect();
-    let orders: Vec<_> = study.orders.iter().map(row).collect();
+    let head = ["", "α", "RMSE cm", "95th cm", "card.", "L1", "rough.", "passes", "settled", "ms per frame"];
+    let rows = |rows: &[StudyRow]| -> String { table(&head, &rows.iter().map(row).collect::<Vec<_>>()) };
     let holds = study.relations.iter().map(|relation| {
         format!(
             "[{}] {}: {}",
@@ -85,7 +87,29 @@ fn study_text(study: &Study) -> String {
             relation.found
         )
     });
-    let mut lines = vec![table(&head, &methods), table(&head, &orders)];
+    let mut lines = vec![
+        format!(
+            "α: for every row the one of its least error on other frames; at the knee of the trade-off {:.3}",
+            study.alpha
+        ),
+        rows(&study.methods),
+        rows(&study.orders),
+        "until the weights have settled".into(),
+        rows(&study.settled_methods),
+        rows(&study.settled_orders),
+    ];
+    if let Some((_, first)) = study.noise.first() {
+        let mut head = vec!["noise σ mm"];
+        head.extend(first.iter().map(|row| row.name.as_str()));
+        let row = |(sigma, rows): &(f64, Vec<StudyRow>)| {
+            let cell = |row: &StudyRow| {
+                format!("{:.4} ({:.1})", 10.0 * row.metrics.rmse_cm, row.metrics.cardinality)
+            };
+            std::iter::once(format!("{:.1}", 10.0 * sigma)).chain(rows.iter().map(cell)).collect()
+        };
+        lines.push("RMSE mm against the clean meshes (weights on), by noise".into());
+        lines.push(table(&head, &study.noise.iter().map(row).collect::<Vec<_>>()));
+    }
     if let Some([cardinality, l1, rough]) = study.truth {
         lines.push(format!("true weights: cardinality {cardinality:.1}, L1 {l1:.2}, roughness {rough:.5}"));
     }

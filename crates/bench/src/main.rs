@@ -122,6 +122,12 @@ struct InverseArguments {
     /// Noise of the comparison, cm.
     #[arg(long, value_name = "CM", default_value_t = 0.03)]
     noise: f64,
+    /// Leave the sweep over noise out.
+    #[arg(long)]
+    no_sweep: bool,
+    /// Characters of the comparison, with commas between [default: mira, ict, aura and a quartic rig of her size].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    characters: Vec<String>,
     /// Threads [default: all].
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -255,6 +261,8 @@ fn run_inverse(arguments: InverseArguments) -> Result<()> {
         rounds: arguments.rounds,
         batch_frames: arguments.frames,
         noise_cm: arguments.noise,
+        noises_cm: if arguments.no_sweep { Vec::new() } else { defaults.noises_cm.clone() },
+        characters: arguments.characters,
         threads: arguments.threads.unwrap_or(defaults.threads),
         command: std::env::args().collect::<Vec<_>>().join(" "),
         ..defaults

@@ -5,6 +5,8 @@ use understudy_jobs::twin::bench::median;
 
 /// Our own column.
 pub const OURS: &str = "understudy";
+/// The same with weights of 32 bits, as the others have them.
+pub const OURS_32: &str = "32 bits";
 /// The columns of the others, as their scripts name them.
 pub const PEERS: [&str; 2] = ["onnxruntime", "torch"];
 
@@ -33,7 +35,7 @@ impl Times {
         let shown = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
         let row = |(task, _): &(String, _)| {
             let ours = self.median(task, OURS);
-            let mut cells = vec![task.clone(), shown(ours)];
+            let mut cells = vec![task.clone(), shown(ours), shown(self.median(task, OURS_32))];
             for peer in PEERS {
                 let ms = self.median(task, peer);
                 let ratio = ms.zip(ours).map(|(ms, ours)| ms / ours);
@@ -41,7 +43,7 @@ impl Times {
             }
             cells
         };
-        let head = ["ms per pose", OURS, "onnxruntime", "times", "PyTorch", "times"];
+        let head = ["ms per pose", OURS, OURS_32, "onnxruntime", "times", "PyTorch", "times"];
         table(&head, &self.0.iter().map(row).collect::<Vec<_>>())
     }
 }
@@ -58,11 +60,12 @@ mod tests {
             times.add("crowd", OURS, ms);
             times.add("one pose", "torch", 10.0 * ms);
         }
+        times.add("one pose", OURS_32, 0.6);
         assert_eq!(times.median("one pose", OURS), Some(0.5));
         assert_eq!((times.median("crowd", "torch"), times.median("sleep", OURS)), (None, None));
         let text = times.table();
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[1], ["one", "pose", "0.5000", "-", "-", "5.0000", "10.0"]);
-        assert_eq!(lines[2], ["crowd", "0.5000", "-", "-", "-", "-"]);
+        assert_eq!(lines[1], ["one", "pose", "0.5000", "0.6000", "-", "-", "5.0000", "10.0"]);
+        assert_eq!(lines[2], ["crowd", "0.5000", "-", "-", "-", "-", "-"]);
     }
 }

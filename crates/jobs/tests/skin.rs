@@ -15,6 +15,11 @@ use understudy_runtime::{Pose, Twin};
 
 /// Rook with few bones and little training: what is exported matters here, not how good it is. Of random poses, or of clips.
 fn learned(folder: &Path, clips: &[&str]) -> Twin {
+    learned_with(folder, clips, |_| ())
+}
+
+/// The same, with other settings of the whole.
+fn learned_with(folder: &Path, clips: &[&str], change: impl FnOnce(&mut LearnConfig)) -> Twin {
     let data = folder.join("data");
     let config = SampleConfig {
         rig: "rook".into(),
@@ -30,7 +35,8 @@ fn learned(folder: &Path, clips: &[&str]) -> Twin {
     skin.settings.poses = 20;
     skin.settings.rounds = [2, 2];
     skin.settings.train.epochs = 5;
-    let config = LearnConfig::new(&data, folder.join("rook.twin"), Learning::Skin(skin));
+    let mut config = LearnConfig::new(&data, folder.join("rook.twin"), Learning::Skin(skin));
+    change(&mut config);
     let report = learn(&config, &Silent).expect("it can be learned");
     assert_eq!(report.kind, "skin");
     assert!(report.held_back.mean_mm < report.held_back.base_mean_mm, "{:?}", report.held_back);
@@ -120,6 +126,14 @@ fn a_clip_that_is_kept_for_tests_weighs_no_twin_that_learned_from_it() {
     let config = EvalConfig { twin: twin.clone(), clips: vec!["test".into()], ..EvalConfig::default() };
     let error = eval(&config, &Silent).expect_err("it learned from that clip");
     assert!(error.is_bad_input() && error.to_string().contains("kept for tests"), "{error}");
+    // Nor one whose options were chosen by it.
+    let chosen = folder.path().join("chosen");
+    std::fs::create_dir(&chosen).expect("a scratch folder");
+    learned_with(&chosen, &["walk", "kick"], |config| config.chosen_on = vec!["test".into()]);
+    let by_it = EvalConfig { twin: chosen.join("rook.twin"), ..config };
+    let error = eval(&by_it, &Silent).expect_err("its options were chosen by that clip");
+    assert!(error.is_bad_input() && error.to_string().contains("chosen by it"), "{error}");
+    eval(&EvalConfig { clips: vec!["reach".into()], ..by_it }, &Silent).expect("of others it may be weighed");
     // Of others it is only said.
     let heard = Heard::default();
     let config =

@@ -74,6 +74,15 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
         assert!(methods["rigid"].ee.is_some_and(|ee| (ee - 100.0).abs() < 0.01), "{methods:?}");
     }
 
+    // Fitted to the test itself, baselines are at least as good there as fitted to training poses.
+    let names = ["rigid", "lbs4"].map(str::to_owned).to_vec();
+    let both = EvalConfig { baselines: names, fit_on_test: true, report: None, ..weigh.clone() };
+    let figures = eval(&both, &Silent).expect("the twin is weighed").methods;
+    let ee = |name: &str| figures[name].ee.expect("rook has bones");
+    assert!((ee("rigid (on test)") - 100.0).abs() < 0.01 && ee("rigid") > 100.0, "{figures:?}");
+    assert!(ee("lbs4 (on test)") < ee("lbs4"), "{figures:?}");
+    assert_eq!(figures["lbs4"].poses, Some(160));
+
     let onnx = Some(folder.join("one.onnx"));
     let onnx = ExportConfig { twin: folder.join("one.twin"), onnx, ..ExportConfig::default() };
     let exported = export(&onnx, &Silent).expect("the graph is written").onnx.expect("a graph");

@@ -5,6 +5,7 @@ pub mod enveloping;
 pub mod figures;
 pub mod gltf_reference;
 pub mod gradient;
+pub mod inverse;
 pub mod synthetic;
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! The figures of the inverse rig: speed beside the direct form and NumPy, recovery of known weights, and
-//! whether the paper's findings hold on Mira and on a real face. Start at [`bench_inverse`].
+//! whether the paper's findings hold on Mira, on real faces and on a quartic rig. Start at [`bench_inverse`].
 
 mod numpy;
 mod speed;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use understudy_core::{BlendshapeRig, Mesh, Vec3};
 use understudy_jobs::invert::add_noise;
 use understudy_jobs::invert::page::sections;
-use understudy_jobs::invert::study::{Effort, JOINT_ALPHA, Scene, knee_alpha, study};
+use understudy_jobs::invert::study::{AlphaBy, Effort, Scene, knee_alpha, study};
 use understudy_jobs::{Event, JobError, Watch, rigs, threads};
 use understudy_report::html::{Column, Page, Section, Table};
 use understudy_solve::inverse_rig::{InverseError, InverseRig, InverseSettings};
@@ -34,6 +34,10 @@ pub struct BenchInverseConfig {
     pub batch_frames: usize,
     /// Noise on the targets, standard deviation a coordinate, cm.
     pub noise_cm: f64,
+    /// The same in the sweep; none for no sweep.
+    pub noises_cm: Vec<f64>,
+    /// Characters of the studies; all where none is named.
+    pub characters: Vec<String>,
     /// Frames of every take whose weights are known.
     pub truth_frames: usize,
     /// Threads.
@@ -50,6 +54,8 @@ impl Default for BenchInverseConfig {
             rounds: 3,
             batch_frames: 600,
             noise_cm: 0.03,
+            noises_cm: vec![0.0, 0.01, 0.03, 0.1],
+            characters: Vec::new(),
             truth_frames: 200,
             threads: threads::available(),
             command: String::new(),
@@ -64,7 +70,7 @@ pub struct BenchInverseReport {
     pub speed: Speed,
     /// Known takes.
     pub truth: Vec<TruthRun>,
-    /// Mira, and the real face where its data is present: name and findings.
+    /// Name and findings of every character whose data is present.
     pub studies: Vec<(String, Study)>,
     /// The pages.
     pub pages: Vec<PathBuf>,
@@ -75,33 +81,76 @@ pub fn bench_inverse(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<B
     if config.rounds == 0 || config.batch_frames == 0 || config.truth_frames == 0 {
         return Err(JobError::setting("rounds", "rounds and frames must be one or more"));
     }
+    if let Some(name) = config.characters.iter().find(|name| !CHARACTERS.contains(&name.as_str())) {
+        let problem = format!("'{name}' is none of {}", CHARACTERS.join(", "));
+        return Err(JobError::setting("characters", problem));
+    }
     let speed = speed::measure(config, watch)?;
     let pool = threads::pool(config.threads)?;
     let truth = pool.install(|| truth::measure(config, watch))?;
     let mut report = BenchInverseReport { speed, truth, studies: Vec::new(), pages: Vec::new() };
-    for name in ["mira", "ict"] {
-        let rig = match rigs::open(name, watch) {
-            Ok(open) => open.rig,
-            Err(error) if name != "mira" => {
-                watch.event(Event::Warning { message: &format!("left out: {error}") });
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        let shapes = rig.blendshapes().ok_or_else(|| JobError::unusable(name, "has no blendshapes"))?;
-        // Mira's clips were made by hand; a face without clips gets drawn curves.
-        let weights = match rig.clips() {
-            [] => random_take(shapes.shapes().len(), 240, 3),
-            _ => truth::clips(rig.as_ref(), usize::MAX)?,
-        };
-        let studied = pool.install(|| compare(name, shapes, &weights, config, watch))?;
+    for name in CHARACTERS.into_iter().filter(|name| config.asks(name)) {
+        let Some(Character { rig, mesh, take }) = character(name, watch)? else { continue };
+        let studied = pool.install(|| compare(name, &rig, &take, config, watch))?;
         let path = config.folder.join(format!("{name}.html"));
-        let page = page(name, shapes, rig.mesh(), &weights, &studied, config)?;
+        let page = page(name, &rig, mesh.as_ref(), &take, &studied, config)?;
         understudy_io::write_atomic(&path, page.to_html().as_bytes())?;
         report.studies.push((name.into(), studied));
         report.pages.push(path);
     }
     Ok(report)
+}
+
+/// Whose takes are studied. Other identities of ict are not among them: identity moves the neutral mesh alone, the
+/// solver sees offsets from it, and so their tables would be hers.
+const CHARACTERS: [&str; 4] = ["mira", "ict", "aura", "quartic"];
+
+impl BenchInverseConfig {
+    fn asks(&self, name: &str) -> bool {
+        self.characters.is_empty() || self.characters.iter().any(|own| own == name)
+    }
+}
+
+/// A rig, its mesh where it has faces, and weights of a take that is known.
+struct Character {
+    rig: BlendshapeRig,
+    mesh: Option<Mesh>,
+    take: Vec<Vec<f32>>,
+}
+
+/// Consecutive frames of a long take, from its middle.
+const MOST_FRAMES: usize = 480;
+
+/// `None`, with a warning, where its data is not there.
+fn character(name: &str, watch: &dyn Watch) -> Result<Option<Character>, JobError> {
+    if matches!(name, "aura" | "quartic") {
+        let folder = rigs::data_folder().map(|folder| folder.join("compskin"));
+        let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
+            watch.event(Event::Warning { message: &format!("left out: no compskin data for {name}") });
+            return Ok(None);
+        };
+        let mut take = truth::animation(&folder, usize::MAX)?;
+        let first = take.len().saturating_sub(MOST_FRAMES) / 2;
+        take = take.into_iter().skip(first).take(MOST_FRAMES).collect();
+        let aura = truth::aura(&folder)?;
+        let rig = if name == "aura" { aura } else { truth::of_auras_size(&aura) };
+        return Ok(Some(Character { rig, mesh: None, take }));
+    }
+    let rig = match rigs::open(name, watch) {
+        Ok(open) => open.rig,
+        Err(error) if name != "mira" => {
+            watch.event(Event::Warning { message: &format!("left out: {error}") });
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let shapes = rig.blendshapes().ok_or_else(|| JobError::unusable(name, "has no blendshapes"))?;
+    // Mira's clips were made by hand; a face without clips gets drawn curves.
+    let take = match rig.clips() {
+        [] => random_take(shapes.shapes().len(), 240, 3),
+        _ => truth::clips(rig.as_ref(), usize::MAX)?,
+    };
+    Ok(Some(Character { rig: shapes.clone(), mesh: Some(rig.mesh().clone()), take }))
 }
 
 fn meshes(rig: &BlendshapeRig, weights: &[Vec<f32>]) -> Vec<Vec<Vec3>> {
@@ -130,23 +179,24 @@ fn compare(
         InverseError::Stopped => JobError::Stopped,
         other => JobError::unusable(name, other),
     };
-    // As the paper does: α from the trade-off on other frames than those of the tables.
-    let effort = Effort::default();
+    // α is chosen on other frames than those of the tables: the knee of their trade-off, as the paper does, and for every
+    // method the one of its least error.
+    let effort = Effort { noises_cm: config.noises_cm.clone(), ..Effort::default() };
     let table = effort.table_window(clean.len());
     let training: Vec<&[Vec3]> =
         noisy.iter().enumerate().filter(|(t, _)| !table.contains(t)).map(|(_, f)| f.as_slice()).collect();
     let settings = InverseSettings::paper();
-    let alpha = match training.is_empty() {
+    let knee = match training.is_empty() {
         true => settings.alpha.in_square_centimetres(inverse.shape_energy()),
         false => knee_alpha(&inverse, &training, &settings).map_err(failed)?,
     };
-    study(&scene, alpha, &settings, &effort, watch).map_err(failed)
+    study(&scene, AlphaBy::CleanError { knee }, &settings, &effort, watch).map_err(failed)
 }
 
 fn page(
     name: &str,
     rig: &BlendshapeRig,
-    mesh: &Mesh,
+    mesh: Option<&Mesh>,
     weights: &[Vec<f32>],
     study: &Study,
     config: &BenchInverseConfig,
@@ -164,14 +214,9 @@ fn page(
         ))
         .command(config.command.clone())
         .fact("noise σ", format!("{} cm a coordinate", config.noise_cm))
-        .fact(
-            "α",
-            format!(
-                "{:.3}, from the trade-off on other frames; {JOINT_ALPHA} for Çetinaslan and LMMM",
-                study.alpha
-            ),
-        );
-    for section in sections(&scene, study, Some(mesh)) {
+        .fact("α", "for every method the one of its least error on other frames")
+        .fact("α at the knee", format!("{:.3}", study.alpha));
+    for section in sections(&scene, study, mesh) {
         page = page.section(section);
     }
     Ok(page.section(levels(rig)))

@@ -39,7 +39,7 @@ impl NumPy {
         }
     }
 
-    /// Solves one frame in a form: `direct` or `residual`.
+    /// Solves one frame in a form: `direct`, `residual` or `gram`.
     pub(super) fn ask(&mut self, form: &str, frame: usize) -> Result<Answer, JobError> {
         let answer = self.0.ask(&format!("{form} {frame}"))?;
         serde_json::from_value(answer).map_err(|error| JobError::Machine(format!("inverse.py: {error}")))

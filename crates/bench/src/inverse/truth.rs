@@ -11,7 +11,7 @@ use understudy_io::{Dim, ReadError};
 use understudy_jobs::{Event, JobError, Watch, rigs};
 use understudy_rigs::Rig;
 use understudy_solve::inverse_rig::take::TakeSettings;
-use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Stop};
+use understudy_solve::inverse_rig::{Alpha, InverseError, InverseRig, InverseSettings, Method, Order, Stop};
 use understudy_testkit::synthetic::{SyntheticRig, random_rig};
 
 /// One known take.
@@ -52,15 +52,7 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
             let aura = aura(&folder)?;
             runs.extend(each("Aura's own 72 shapes, her test take", &aura, &take)?);
             watch.event(Event::Step { done: 1 });
-            let size = SyntheticRig {
-                vertices: aura.neutral().len(),
-                shapes: 72,
-                pairs: 100,
-                triples: 44,
-                quadruples: 4,
-                ..SyntheticRig::paper()
-            };
-            runs.extend(each("quartic rig of Aura's size, her test take", &random_rig(&size), &take)?);
+            runs.extend(each("quartic rig of Aura's size, her test take", &of_auras_size(&aura), &take)?);
         }
         None => watch.event(Event::Warning { message: "no compskin data: Aura's take is left out" }),
     }
@@ -73,12 +65,32 @@ pub(super) fn measure(config: &BenchInverseConfig, watch: &dyn Watch) -> Result<
     Ok(runs)
 }
 
-/// With the paper's five passes, with the defaults, and with the defaults but no α.
+/// A rig with correctives of up to four shapes that has Aura's number of vertices and shapes.
+pub(super) fn of_auras_size(aura: &BlendshapeRig) -> BlendshapeRig {
+    random_rig(&SyntheticRig {
+        vertices: aura.neutral().len(),
+        shapes: 72,
+        pairs: 100,
+        triples: 44,
+        quadruples: 4,
+        ..SyntheticRig::paper()
+    })
+}
+
+/// With the paper's five passes, with the defaults, and with what each part of the defaults is worth: without it.
 fn each(name: &str, rig: &BlendshapeRig, take: &[Vec<f32>]) -> Result<Vec<TruthRun>, JobError> {
     let paper = InverseSettings { alpha: Alpha::ZERO, ..InverseSettings::paper() };
     let defaults = InverseSettings::default();
-    let free = InverseSettings { alpha: Alpha::ZERO, ..InverseSettings::default() };
-    let runs = [("the paper's five passes, α = 0", paper), ("defaults", defaults), ("defaults, α = 0", free)];
+    let usual = InverseSettings::default;
+    let runs = [
+        ("the paper's five passes, α = 0", paper),
+        ("defaults", defaults),
+        ("defaults, α = 0", InverseSettings { alpha: Alpha::ZERO, ..usual() }),
+        ("defaults, no Newton steps", InverseSettings { newton: false, ..usual() }),
+        ("defaults, five passes", InverseSettings { passes: 5, ..usual() }),
+        ("defaults, correctives left out", InverseSettings { method: Method::Linear, ..usual() }),
+        ("defaults, increasing order", InverseSettings { order: Order::Increasing, ..usual() }),
+    ];
     runs.into_iter().map(|(way, settings)| run(name, rig, take, way, &settings)).collect()
 }
 
@@ -189,7 +201,7 @@ mod tests {
     use understudy_testkit::shared_data;
 
     fn check(runs: &[TruthRun], most: f64) {
-        let [paper, defaults, _] = runs else { panic!("three ways") };
+        let [paper, defaults, ..] = runs else { panic!("two ways or more") };
         assert_eq!((defaults.way.as_str(), defaults.converged), ("defaults", defaults.frames));
         assert!(defaults.mean_error <= most && paper.mean_error > 10.0 * most.min(1e-3), "{runs:?}");
     }

@@ -241,7 +241,8 @@ fn run(config: &InvertConfig, watch: &dyn Watch) -> Result<InvertReport, JobErro
                 Alpha::Absolute(alpha) => alpha,
                 Alpha::Share(_) => study::knee_alpha(&inverse, &aligned, &report.settings)?,
             };
-            study::study(&scene, alpha, &report.settings, &study::Effort::default(), watch)
+            let by = study::AlphaBy::Given(alpha);
+            study::study(&scene, by, &report.settings, &study::Effort::default(), watch)
         };
         let compared = pool.install(study).map_err(|error| failure.of(error))?;
         let page = page::of_take(config, &report, rig.as_ref(), &scene, &solved.weights, &compared);

@@ -118,7 +118,7 @@ pub fn sections(scene: &Scene<'_>, study: &Study, mesh: Option<&Mesh>) -> Vec<Se
     }
     let frame = example_frame(study);
     if let Some(mesh) = mesh {
-        let picture = |dark| heat_sheet(scene, study, mesh, frame, dark);
+        let picture = |dark| heat_sheet(scene, study, &study.methods, mesh, frame, dark);
         let caption = format!("Frame {}: errors against the clean mesh.", study.first_frame + frame);
         methods = methods.picture_pair(&picture(false), &picture(true), &caption);
     }
@@ -137,19 +137,52 @@ pub fn sections(scene: &Scene<'_>, study: &Study, mesh: Option<&Mesh>) -> Vec<Se
         .plot(&curves("95th percentile, weights on", "weights on", "95th percentile, mm", &study.method_curves, |p| [p.cardinality, 10.0 * p.p95_cm]), "")
         .plot(&curves("RMSE, L1 norm", "Σ|w|", "RMSE, mm", &study.method_curves, |p| [p.l1, 10.0 * p.rmse_cm]), "")
         .plot(&curves("95th percentile, L1 norm", "Σ|w|", "95th percentile, mm", &study.method_curves, |p| [p.l1, 10.0 * p.p95_cm]), "");
-    let orders = Section::new("Orders")
+    let mut orders = Section::new("Orders")
         .paragraph("The seven orders of section 4.4 with the quartic method, as in the paper's table 8 and figure 23.")
         .table(table(&study.orders))
         .plot(&curves("RMSE, weights on", "weights on", "RMSE, mm", &study.order_curves, |p| [p.cardinality, 10.0 * p.rmse_cm]), "")
         .plot(&curves("95th percentile, weights on", "weights on", "95th percentile, mm", &study.order_curves, |p| [p.cardinality, 10.0 * p.p95_cm]), "");
+    if let Some(mesh) = mesh {
+        let picture = |dark| heat_sheet(scene, study, &study.orders, mesh, frame, dark);
+        let caption =
+            format!("Frame {}: errors against the clean mesh, by order.", study.first_frame + frame);
+        orders = orders.picture_pair(&picture(false), &picture(true), &caption);
+    }
+    let settled = Section::new("Until the weights have settled")
+        .paragraph(
+            "The same without the limit of five passes: each runs until no weight moves by more than a millionth, and at \
+             most for so many passes that most do. What differs here is where a method ends, not how soon.",
+        )
+        .table(table(&study.settled_methods))
+        .table(table(&study.settled_orders));
+    let mut sections = vec![methods, tradeoff, orders, settled];
+    if !study.noise.is_empty() {
+        sections.push(noise_section(study));
+    }
     let mut relations = Table::new([Column::text("the paper"), Column::text("here"), Column::text("holds")]);
     for relation in &study.relations {
         let holds = if relation.holds { "yes" } else { "NO" };
         relations =
             relations.row([relation.claim.as_str().into(), relation.found.as_str().into(), holds.into()]);
     }
-    let relations = Section::new("Does it hold here?").table(relations);
-    vec![methods, tradeoff, orders, relations]
+    sections.push(Section::new("Does it hold here?").table(relations));
+    sections
+}
+
+/// The paper's figures 3 and 4.
+fn noise_section(study: &Study) -> Section {
+    let curves = |title: &str, y: &str, value: fn(&StudyRow) -> f64| {
+        let plot = LinePlot::new(title).x_label("noise σ, mm").y_label(y).from_zero();
+        (0..study.noise[0].1.len()).fold(plot, |plot, method| {
+            let point = |(sigma, rows): &(f64, Vec<StudyRow>)| [10.0 * sigma, value(&rows[method])];
+            let points = study.noise.iter().map(point).collect();
+            plot.series(Series::new(study.noise[0].1[method].name.clone(), points))
+        })
+    };
+    Section::new("Noise")
+        .paragraph("Errors against the clean meshes as the noise of the targets grows; every method has the α that suits it.")
+        .plot(&curves("RMSE", "mm", |row| 10.0 * row.metrics.rmse_cm), "")
+        .plot(&curves("Cardinality", "weights on", |row| row.metrics.cardinality), "")
 }
 
 type Value = fn(&StudyRow) -> f64;
@@ -174,6 +207,8 @@ fn table(rows: &[StudyRow]) -> Table {
         Column::number("card.", 1).lowest_is_best(),
         Column::number("L1 norm", 2).lowest_is_best(),
         Column::number("rough.", 4).lowest_is_best(),
+        Column::number("passes", 0),
+        Column::number("settled, %", 0),
         Column::number("ms a frame", 3).lowest_is_best(),
     ]);
     for row in rows {
@@ -188,6 +223,8 @@ fn table(rows: &[StudyRow]) -> Table {
             m.cardinality.into(),
             m.l1.into(),
             m.roughness.into(),
+            row.passes.into(),
+            (100.0 * row.settled).into(),
             row.ms_per_frame.into(),
         ]);
     }
@@ -228,11 +265,17 @@ fn weight_chart(rig: &BlendshapeRig, name: &str, weights: &[f64], truth: Option<
     chart
 }
 
-/// The reconstruction by every method, coloured by its error.
-fn heat_sheet(scene: &Scene<'_>, study: &Study, mesh: &Mesh, frame: usize, dark: bool) -> Picture {
+/// The reconstruction by every method or order, coloured by its error.
+fn heat_sheet(
+    scene: &Scene<'_>,
+    study: &Study,
+    rows: &[StudyRow],
+    mesh: &Mesh,
+    frame: usize,
+    dark: bool,
+) -> Picture {
     let clean = &scene.clean[study.first_frame + frame];
-    let meshes: Vec<(Vec<Vec3>, Vec<f32>)> = study
-        .methods
+    let meshes: Vec<(Vec<Vec3>, Vec<f32>)> = rows
         .iter()
         .map(|row| {
             let weights: Vec<f32> = row.weights[frame].iter().map(|w| *w as f32).collect();
@@ -254,7 +297,7 @@ fn heat_sheet(scene: &Scene<'_>, study: &Study, mesh: &Mesh, frame: usize, dark:
     };
     let theme = if dark { Theme::Dark } else { Theme::Light };
     let mut sheet = Sheet::new(3).title("Reconstruction error").colour_bar(&scale).theme(theme);
-    for ((posed, errors), row) in meshes.iter().zip(&study.methods) {
+    for ((posed, errors), row) in meshes.iter().zip(rows) {
         let picture = render(&[Actor::new(mesh.faces(), posed).heat(errors, &scale)], &camera, &settings);
         let m = &row.frames[frame];
         sheet = sheet.cell(

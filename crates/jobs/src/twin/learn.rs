@@ -20,6 +20,8 @@ use understudy_runtime::{Distances, Precision, Training, Twin, TwinError};
 const RIG_MS: &str = "rig_ms";
 /// Among them: what the poses are (rig, method, seed, clips), which `eval` holds against its test sets.
 pub(crate) const DATA: &str = "data";
+/// Among them: clips that the options were chosen by, a list of names.
+pub(crate) const CHOSEN_ON: &str = "chosen_on";
 
 /// What the original took per pose when it was sampled, where it was another program.
 pub(crate) fn recorded_rig_ms(twin: &Twin) -> Option<f64> {
@@ -43,6 +45,9 @@ pub struct LearnConfig {
     /// What poses a twin with bones by controls alone.
     #[serde(default)]
     pub mechanism: MechanismChoice,
+    /// Clips that these options were chosen by: those that are kept for tests weigh such a twin no more.
+    #[serde(default)]
+    pub chosen_on: Vec<String>,
     /// The kind of the twin, and how to learn it.
     pub learning: Learning,
 }
@@ -58,6 +63,7 @@ impl LearnConfig {
             half: true,
             threads: threads::available(),
             mechanism: MechanismChoice::default(),
+            chosen_on: Vec::new(),
             learning,
         }
     }
@@ -148,14 +154,17 @@ impl Run<'_> {
         self.config.precision()
     }
 
-    /// Keeps in the twin the rig's own time, so that `bench` can show both where the rig is not at hand, and what it was
-    /// learned from.
+    /// Keeps in the twin the rig's own time, so that `bench` can show both where the rig is not at hand, what it was
+    /// learned from, and what its options were chosen by.
     pub fn note_origin(&self, training: &mut Training) {
         if let Some(ms) = self.rig_ms {
             training.details.insert(RIG_MS.into(), ms.into());
         }
         if let Some(data) = &self.data {
             training.details.insert(DATA.into(), data.clone());
+        }
+        if !self.config.chosen_on.is_empty() {
+            training.details.insert(CHOSEN_ON.into(), self.config.chosen_on.as_slice().into());
         }
     }
 

@@ -46,7 +46,24 @@ pub fn fit(rows: &mut [f32], width: usize, n: usize, centred: bool, wanted: Want
         row.iter_mut().zip(&mean).for_each(|(r, m)| *r -= m);
     }
     let rows = &rows[..n * width];
-    let most = wanted.most.min(width).min(n);
+    let limit = wanted.most.min(width).min(n);
+    let mut most = limit.min(FIRST);
+    loop {
+        let mut basis = strongest(rows, width, n, most, seed);
+        let (count, error, met) = fewest(rows, n, width, &basis, Wanted { most, ..wanted });
+        if met || most == limit {
+            basis.truncate(count * width);
+            return Components { mean, basis, count, error };
+        }
+        most = (2 * most).min(limit);
+    }
+}
+
+/// So many components are looked for first, then twice as many until they suffice: time goes with their square.
+const FIRST: usize = 64;
+
+/// The `most` strongest directions and a few more, one per row, most variance first.
+fn strongest(rows: &[f32], width: usize, n: usize, most: usize, seed: u64) -> Vec<f32> {
     let wide = (most + 8).min(width).min(n);
     let mut random = Random::new(seed);
     let mut axes: Vec<f32> = (0..width * wide).map(|_| random.normal() as f32).collect();
@@ -58,10 +75,7 @@ pub fn fit(rows: &mut [f32], width: usize, n: usize, centred: bool, wanted: Want
         multiply(&mut axes, 0.0, View::new(rows, n, width).transposed(), View::new(&scores, n, wide));
         orthonormalise_columns(&mut axes, width, wide);
     }
-    let mut basis = sort_by_variance(rows, n, width, &axes, wide);
-    let (count, error) = fewest(rows, n, width, &basis, Wanted { most, ..wanted });
-    basis.truncate(count * width);
-    Components { mean, basis, count, error }
+    sort_by_variance(rows, n, width, &axes, wide)
 }
 
 /// The axes `[width × wide]` turned so that coefficients are uncorrelated, most variance first, one per row.
@@ -79,8 +93,9 @@ fn sort_by_variance(rows: &[f32], n: usize, width: usize, axes: &[f32], wide: us
     basis
 }
 
-/// How many components reach the threshold, measured on a few hundred rows.
-fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -> (usize, f64) {
+/// How many components reach the threshold, what they leave, and whether they reach it at all; measured on a few
+/// hundred rows.
+fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -> (usize, f64, bool) {
     let step = n.div_ceil(400);
     let mut left: Vec<Vec<f32>> = rows.chunks_exact(width).step_by(step).map(<[f32]>::to_vec).collect();
     let distance = |left: &[Vec<f32>]| {
@@ -92,7 +107,7 @@ fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -
     let threshold = wanted.error.min((wanted.share * error).max(wanted.least));
     for count in 0..wanted.most {
         if error < threshold {
-            return (count, error);
+            return (count, error, true);
         }
         let axis = &basis[count * width..(count + 1) * width];
         for row in &mut left {
@@ -101,7 +116,7 @@ fn fewest(rows: &[f32], n: usize, width: usize, basis: &[f32], wanted: Wanted) -
         }
         error = distance(&left);
     }
-    (wanted.most, error)
+    (wanted.most, error, error < threshold)
 }
 
 /// Zeroes, vertex by vertex, the last components that move it by less than `limit` (root mean square, cm).
@@ -145,6 +160,25 @@ mod tests {
     }
 
     const WANTED: Wanted = Wanted { error: 1e-4, share: 1.0, least: 1e-4, most: 20 };
+
+    #[test]
+    fn as_many_components_as_the_error_needs_are_found_unless_that_is_forbidden() {
+        // A hundred directions of equal strength: no fewer will do.
+        let (n, width, rank) = (400, 300, 100);
+        let mut random = Random::new(4);
+        let rows: Vec<f32> = (0..n)
+            .flat_map(|_| {
+                let scores: Vec<f32> = (0..rank).map(|_| random.normal() as f32).collect();
+                (0..width).map(move |i| if i < rank { scores[i] } else { 0.0 })
+            })
+            .collect();
+        let fit = |most| fit(&mut rows.clone(), width, n, true, Wanted { most, error: 0.01, ..WANTED }, 1);
+        let free = fit(usize::MAX);
+        assert!((95..=rank).contains(&free.count) && free.error < 0.01, "{} {}", free.count, free.error);
+        assert_eq!(free.basis.len(), free.count * width);
+        let capped = fit(64);
+        assert!(capped.count == 64 && capped.error > 0.01, "{}", capped.error);
+    }
 
     #[test]
     fn data_of_rank_three_needs_three_components() {

@@ -16,7 +16,7 @@ use understudy_rigs::Rig;
 use understudy_runtime::body::{BodyParts, GroupParts, InputFrame, LayerParts, Storage};
 use understudy_runtime::{Activation, BoneHeader, Header, Inputs, Training};
 
-/// How to learn a body twin. The defaults are the paper's sizes.
+/// How to learn a body twin. The defaults are what serves users; [`BodySettings::paper`] is the paper's recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BodySettings {
@@ -26,6 +26,8 @@ pub struct BodySettings {
     pub component_error: f64,
     /// The same as a share of what the linear part leaves: where that is little, 0.03 cm would be all of it.
     pub component_share: f64,
+    /// Most components a group: more cost more time than they gain. `None`: as many as the error needs.
+    pub most_components: Option<usize>,
     /// Whether components are taken about the mean residual; about zero otherwise.
     pub centred: bool,
     /// Rings of vertices over which corrections at a seam fade; 0 leaves seams as they are.
@@ -57,6 +59,7 @@ impl Default for BodySettings {
             assignment_tolerance: 1.2,
             component_error: 0.03,
             component_share: 0.05,
+            most_components: Some(64),
             centred: false,
             seam_rings: 5,
             border_rings: 2,
@@ -74,12 +77,13 @@ impl Default for BodySettings {
 
 impl BodySettings {
     /// The recipe of the paper (Bailey et al. 2018): every bone in its parent's frame, all inputs, components about
-    /// the mean residual that leave less than 0.03 cm, two hidden layers of 128 in every network, open seams, Adam
+    /// the mean residual that leave less than 0.03 cm, however many those are, two hidden layers of 128 in every network, open seams, Adam
     /// at a rate of 0.01. Its linear base is rigid, which is no setting of networks. It says neither how many epochs
     /// nor which batch: those stay.
     pub fn paper() -> Self {
         Self {
             component_share: 1.0,
+            most_components: None,
             centred: true,
             seam_rings: 0,
             border_rings: 0,
@@ -113,6 +117,9 @@ impl BodySettings {
         setting("assignment tolerance", tau, "1 or more", tau.is_finite() && tau >= 1.0)?;
         let error = self.component_error;
         setting("component error", error, "more than 0", error.is_finite() && error > 0.0)?;
+        if let Some(most) = self.most_components {
+            setting("number of components", most as f64, "1 or more", most > 0)?;
+        }
         setting("trim", self.trim, "0 to 1", (0.0..=1.0).contains(&self.trim))?;
         let weight = f64::from(self.seam_weight);
         setting("weight of seams", weight, "1 to 1000", (1.0..=1000.0).contains(&weight))?;
@@ -130,8 +137,6 @@ impl BodySettings {
 impl BodySettings {
     /// Components finer than this gain nothing that anybody sees, cm.
     const FINEST: f64 = 0.008;
-    /// More components than this a group cost more time than they gain.
-    const MOST_COMPONENTS: usize = 64;
 
     /// Widths to try for a network of that many components.
     fn widths_for(&self, components: usize) -> Vec<usize> {
@@ -148,7 +153,7 @@ impl BodySettings {
     fn wanted(&self) -> Wanted {
         let least = Self::FINEST.min(self.component_error);
         let (error, share) = (self.component_error, self.component_share);
-        Wanted { error, share, least, most: Self::MOST_COMPONENTS }
+        Wanted { error, share, least, most: self.most_components.unwrap_or(usize::MAX) }
     }
 }
 
@@ -564,5 +569,36 @@ impl Plan {
             }),
             groups: groups.into_iter().map(|g| g.parts).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_recipe_has_the_papers_numbers() {
+        let paper = BodySettings::paper();
+        paper.check().expect("its numbers make sense");
+        assert_eq!(paper.component_error, 0.03);
+        let wanted = paper.wanted();
+        // A share of all that is left never undercuts 0.03 cm, and nothing else ends the search.
+        assert_eq!((wanted.error, wanted.share, wanted.most), (0.03, 1.0, usize::MAX));
+        assert_eq!(
+            (paper.widths.as_slice(), paper.widths_for(1), paper.widths_for(500)),
+            (&[128][..], vec![128], vec![128])
+        );
+        assert_eq!(
+            (paper.train.rate, paper.train.schedule, paper.train.decay),
+            (0.01, RateSchedule::Constant, 0.0)
+        );
+        assert_eq!((paper.seam_rings, paper.border_rings, paper.seam_weight), (0, 0, 1.0));
+        assert_eq!((paper.trim, paper.input_tolerance, paper.centred), (0.0, 0.0, true));
+        assert_eq!((paper.frame, paper.target), (InputFrame::Parent, None));
+        assert!((1.1..=1.5).contains(&paper.assignment_tolerance), "the paper's range of tau");
+        let ours = BodySettings::default();
+        assert_eq!((ours.wanted().most, ours.widths_for(4)), (64, vec![32]));
+        let none = BodySettings { most_components: Some(0), ..ours };
+        assert!(matches!(none.check(), Err(LearnError::Setting { .. })));
     }
 }

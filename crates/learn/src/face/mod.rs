@@ -152,6 +152,8 @@ pub struct FaceSettings {
     pub batch: usize,
     /// Width of dense layers, at most.
     pub hidden: usize,
+    /// Whether a network that sees few controls has narrower ones (our addition).
+    pub narrow: bool,
     /// Bins of the balanced drawing of poses.
     pub bins: usize,
     /// Landmarks that the bins are made by.
@@ -163,6 +165,9 @@ pub struct FaceSettings {
     pub bodies: bool,
     /// Vertices that a rigid segment follows.
     pub follows: usize,
+    /// Whether, among vertices that fit about as well, those are followed that lie apart (our addition); else the
+    /// ones that fit best (3.4).
+    pub spread_follows: bool,
     /// Share of the poses that are held back to watch the loss.
     pub validation: f32,
     /// Of the coarse networks.
@@ -192,11 +197,13 @@ impl Default for FaceSettings {
             refinement_normal_weight: 15.0,
             batch: 8,
             hidden: 256,
+            narrow: true,
             bins: 16,
             landmarks: 25,
             rigid_mm: 0.3,
             bodies: true,
             follows: 10,
+            spread_follows: true,
             validation: 0.03,
             coarse: Schedule::default(),
             refinement: Schedule { caps: vec![80_000, 30_000, 10_000], ..Schedule::default() },
@@ -218,9 +225,10 @@ impl FaceSettings {
     }
 
     /// The recipe of the paper (Bailey et al. 2020): texture coordinates as they are, coarse maps of 32×32 and
-    /// regions of 64×64 whose pixels share their weights, regions by estimate (3.2), rigid segments that follow
-    /// vertices of networks, no motion of the head, α = 5 throughout, rates of 1e-3, 1e-4 and 1e-5, each until it
-    /// stops improving.
+    /// regions of 64×64 whose pixels share their weights, dense layers of 256 in every network, regions by estimate
+    /// (3.2) in squares of a quarter of the texture and as many as the elbow says, rigid segments that follow the ten
+    /// vertices of networks that fit them best (3.4), no motion of the head, α = 5 throughout, rates of 1e-3, 1e-4
+    /// and 1e-5, each until it stops improving.
     pub fn paper() -> Self {
         let rates = vec![1e-3, 1e-4, 1e-5];
         let usual = Self::default();
@@ -232,10 +240,16 @@ impl FaceSettings {
             shared_features: 0,
             fitted_maps: false,
             bodies: false,
+            rigid_mm: 0.3,
+            follows: 10,
+            spread_follows: false,
             normal_weight: 5.0,
             refinement_normal_weight: 5.0,
             batch: 8,
             hidden: 256,
+            narrow: false,
+            bins: 16,
+            landmarks: 25,
             coarse: Schedule { rates: rates.clone(), ..usual.coarse },
             refinement: Schedule { rates, ..usual.refinement },
             ..Self::default()

@@ -41,6 +41,8 @@ pub struct NetSpec {
     pub scale: Vec<f32>,
     /// The size of its offsets, cm: the network speaks in this unit.
     pub unit: f32,
+    /// Most hidden units of a network that draws a map, whatever the settings allow.
+    pub most_units: usize,
     /// What it draws.
     pub kind: NetKind,
 }
@@ -56,6 +58,7 @@ impl NetSpec {
             mean: net.mean.clone(),
             scale: net.scale.clone(),
             unit: 1.0,
+            most_units: net.dense.first().map_or(usize::MAX, |layer| layer.bias.len()),
             kind: match &net.map {
                 Some(map) => NetKind::Map {
                     shape: MapShape { outputs: 3, ..map.shape },

@@ -9,10 +9,14 @@ use understudy_runtime::DenseParts;
 use understudy_runtime::face::map_decoder::MapShape;
 use understudy_runtime::face::{LEAK, MapParts, NetParts, pixel_weights};
 
-/// Hidden units an input: a network that sees few controls is narrower.
-const UNITS: usize = 4;
-/// Narrower networks save nothing that counts.
-const NARROWEST: usize = 64;
+/// Hidden units that suffice for so many inputs: what few controls move has little to say.
+pub(super) fn enough_units(inputs: usize) -> usize {
+    /// Hidden units an input.
+    const UNITS: usize = 4;
+    /// Narrower networks save nothing that counts.
+    const NARROWEST: usize = 64;
+    (UNITS * inputs).next_multiple_of(16).max(NARROWEST)
+}
 
 /// The array of one network.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,9 +34,7 @@ impl ParameterLayout {
     pub fn new(spec: &NetSpec, hidden: usize) -> Self {
         let (sizes, shape) = match &spec.kind {
             NetKind::Map { shape, .. } => {
-                // What few controls move has little to say.
-                let enough = (UNITS * spec.inputs.len()).next_multiple_of(16).max(NARROWEST);
-                (vec![spec.inputs.len(), hidden.min(enough), shape.dense_numbers()], Some(*shape))
+                (vec![spec.inputs.len(), hidden.min(spec.most_units), shape.dense_numbers()], Some(*shape))
             }
             NetKind::Dense => (vec![spec.inputs.len(), hidden, hidden, 3 * spec.vertices.len()], None),
         };

@@ -6,6 +6,7 @@ use super::coordinates::{Layout, layout};
 use super::inputs::Influences;
 use super::loss::{Cross, Loss, cross_of};
 use super::net::{NetKind, NetSpec};
+use super::parameters::enough_units;
 use super::pixels::own_pixels;
 use super::regions::{self, Centres, Region, Weighted};
 use super::segments::{BodyPlan, SegmentKind, SegmentPlan, Sorted, sort};
@@ -354,7 +355,8 @@ fn specify(
         true => NetKind::Dense,
         false => NetKind::Map { shape, coordinates: layout.coordinates.clone() },
     };
-    (NetSpec { name: name.into(), stage, vertices, inputs, mean, scale, unit, kind }, layout)
+    let most_units = if settings.narrow { enough_units(inputs.len()) } else { usize::MAX };
+    (NetSpec { name: name.into(), stage, vertices, inputs, mean, scale, unit, most_units, kind }, layout)
 }
 
 /// Root mean square of offsets from the rest pose (or another base) a component, cm.

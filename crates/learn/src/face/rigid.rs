@@ -3,7 +3,7 @@
 //! The paper compares a squared Frobenius norm with 0.3 mm; we take the root mean square distance of a
 //! vertex for τ, which does not depend on how many vertices a tooth has.
 
-use super::Recording;
+use super::{FaceSettings, Recording};
 use rayon::prelude::*;
 use understudy_core::Vec3;
 use understudy_runtime::face::RigidParts;
@@ -33,15 +33,16 @@ pub fn rigidity(poses: &Recording, vertices: &[u32]) -> f64 {
     fit(poses, &poses.spread(MOST_POSES), vertices).1
 }
 
-/// The `count` vertices among `candidates` that follow a segment's motion best (3.4), and how far the
-/// motion that they give misses the segment, root mean square, cm.
+/// The vertices among `candidates` that follow a segment's motion best (3.4), as many as the settings say, and how
+/// far the motion that they give misses the segment, root mean square, cm.
 pub fn follow(
     poses: &Recording,
     name: &str,
     vertices: &[u32],
     candidates: &[u32],
-    count: usize,
+    settings: &FaceSettings,
 ) -> (RigidParts, f64) {
+    let count = settings.follows;
     let rest = poses.mesh.positions();
     let chosen = poses.spread(MOST_POSES);
     let (fits, _) = fit(poses, &chosen, vertices);
@@ -56,12 +57,16 @@ pub fn follow(
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|a, b| misses[*a].total_cmp(&misses[*b]).then(a.cmp(b)));
     let plain: Vec<u32> = order.iter().take(count).map(|place| candidates[*place]).collect();
-    let apart = spread(rest, vertices, candidates, &order, &misses, count);
-    let [plain, apart] = [plain, apart].map(|follows| {
+    let measured = |follows| {
         let parts = RigidParts { name: name.into(), vertices: vertices.to_vec(), follows };
         let error = error_of(poses, &chosen, &parts);
         (parts, error)
-    });
+    };
+    let plain = measured(plain);
+    if !settings.spread_follows {
+        return plain;
+    }
+    let apart = measured(spread(rest, vertices, candidates, &order, &misses, count));
     if apart.1 <= WORTH_MORE * plain.1 + NEGLIGIBLE { apart } else { plain }
 }
 

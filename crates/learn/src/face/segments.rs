@@ -133,7 +133,7 @@ fn lead(
     let (mut parts, mut bodies): (Vec<RigidParts>, Vec<BodyPlan>) = (Vec::new(), Vec::new());
     for segment in order {
         let (name, vertices) = (&segments[segment].name, &members[segment]);
-        let along = |body: &BodyPlan| rigid::follow(poses, name, vertices, &body.vertices, settings.follows);
+        let along = |body: &BodyPlan| rigid::follow(poses, name, vertices, &body.vertices, settings);
         let best = bodies.iter().map(along).min_by(|a, b| a.1.total_cmp(&b.1));
         match best.filter(|(_, error)| *error < TOGETHER) {
             Some((own, error)) => {
@@ -170,7 +170,7 @@ fn follow_others(
         let mut lost: Option<usize> = None;
         for &segment in &left {
             let name = &segments[segment].name;
-            let (own, error) = rigid::follow(poses, name, &members[segment], &candidates, settings.follows);
+            let (own, error) = rigid::follow(poses, name, &members[segment], &candidates, settings);
             segments[segment].follow_mm = Some(error * 10.0);
             if error < tolerance && own.follows.len() >= 3 {
                 parts.push(own);

@@ -112,6 +112,7 @@ mod training {
     //! Derivatives, threads and a small twin from end to end.
 
     use super::super::net::{NetKind, NetSpec};
+    use super::super::parameters::ParameterLayout;
     use super::super::trainer::Trainer;
     use super::super::{frame, inputs::Influences, schedule};
     use super::*;
@@ -435,6 +436,10 @@ mod training {
         settings.check().expect("its numbers make sense");
         assert_eq!(settings.coarse.rates, [1e-3, 1e-4, 1e-5]);
         assert_eq!(settings.refinement.rates, settings.coarse.rates);
+        assert_eq!((settings.hidden, settings.batch, settings.bins, settings.landmarks), (256, 8, 16, 25));
+        assert_eq!((settings.normal_weight, settings.refinement_normal_weight), (5.0, 5.0));
+        assert_eq!((settings.rigid_mm, settings.follows, settings.spread_follows), (0.3, 10, false));
+        assert!(!(settings.frame || settings.cut || settings.bodies || settings.measured_regions));
         let influences = Influences::new(&poses, None).expect("enough poses");
         let plan = Plan::new(&poses, &influences, &settings).expect("something moves");
         let (regions, _) = plan.refinement(&poses, &influences, &settings, None);
@@ -443,12 +448,42 @@ mod training {
             for spec in specs {
                 let NetKind::Map { shape, .. } = &spec.kind else { panic!("{} draws a map", spec.name) };
                 assert_eq!((shape.map_side(), shape.untied, shape.shared_features), (side, false, 0));
+                let layout = ParameterLayout::new(spec, settings.hidden);
+                assert_eq!(layout.sizes[1], 256, "{} sees {} controls", spec.name, spec.inputs.len());
             }
         }
         // Ours has a small map for as few vertices.
         let ours = Plan::new(&poses, &influences, &FaceSettings::default()).expect("something moves");
         let NetKind::Map { shape, .. } = &ours.coarse[0].kind else { panic!("draws a map") };
         assert!(shape.map_side() < 32 && shape.untied);
+        assert_eq!(ParameterLayout::new(&ours.coarse[0], 256).sizes[1], 64);
+    }
+
+    #[test]
+    fn the_papers_rigid_segments_follow_the_vertices_that_fit_them_best() {
+        let face = small_face(6, 60);
+        let poses = face.poses();
+        let (skin, count) = (SIDE * SIDE, face.mesh.vertex_count());
+        let tooth: Vec<u32> = (skin as u32..count as u32).collect();
+        let candidates: Vec<u32> = (0..skin as u32).collect();
+        let follow = |settings: &FaceSettings| rigid::follow(&poses, "tooth", &tooth, &candidates, settings);
+        let (best, _) = follow(&FaceSettings::paper());
+        // How far each candidate is from where the tooth's own motion would put it, plainly.
+        let all: Vec<usize> = (0..poses.len()).collect();
+        let (fits, _) = rigid::fit(&poses, &all, &tooth);
+        let miss = |vertex: u32| -> f64 {
+            let at = face.mesh.positions()[vertex as usize];
+            let far =
+                |pose: usize| fits[pose].apply(at).distance_squared(poses.vertices_of(pose)[vertex as usize]);
+            all.iter().map(|pose| f64::from(far(*pose))).sum()
+        };
+        assert_eq!(best.follows.len(), 10);
+        let worst = best.follows.iter().map(|v| miss(*v)).fold(0.0, f64::max);
+        let better = candidates.iter().filter(|v| !best.follows.contains(v) && miss(**v) < worst * 0.999);
+        assert_eq!(better.count(), 0);
+        // Ours may take worse ones that lie apart.
+        let (apart, _) = follow(&FaceSettings::default());
+        assert_ne!(apart.follows, best.follows);
     }
 
     #[test]

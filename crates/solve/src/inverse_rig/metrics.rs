@@ -70,7 +70,7 @@ pub fn measure<T: AsRef<[Vec3]> + Sync>(
     let take = TakeMetrics {
         rmse_cm: mean(|f| f.rmse_cm),
         p95_cm: mean(|f| f.p95_cm),
-        max_cm: frames.iter().map(|f| f.max_cm).fold(0.0, f64::max),
+        max_cm: frames.iter().map(|f| f.max_cm).max_by(f64::total_cmp).unwrap_or(0.0),
         cardinality: mean(|f| f.cardinality as f64),
         l1: mean(|f| f.l1),
         // The sum of nothing is −0.
@@ -83,9 +83,15 @@ fn measure_frame(rig: &BlendshapeRig, weights: &[f64], clean: &[Vec3]) -> FrameM
     let single: Vec<f32> = weights.iter().map(|w| *w as f32).collect();
     let mut mesh = vec![Vec3::ZERO; clean.len()];
     rig.evaluate(&single, &mut mesh);
+    // Vertices that are missing from the clean mesh have no error.
+    let mut seen = clean.iter().map(|vertex| vertex.is_finite());
     let mut apart = distances(&mesh, clean);
-    // Vertices that are missing from the mesh have no error.
-    apart.retain(|distance| distance.is_finite());
+    apart.retain(|_| seen.next().unwrap_or(false));
+    // Weights that are no numbers put no vertex anywhere: such a frame has no finite error.
+    if !weights.iter().all(|weight| weight.is_finite()) || !apart.iter().all(|distance| distance.is_finite())
+    {
+        apart.fill(f32::NAN);
+    }
     let squares: f64 = apart.iter().map(|d| f64::from(*d).powi(2)).sum();
     apart.sort_unstable_by(f32::total_cmp);
     FrameMetrics {
@@ -100,6 +106,7 @@ fn measure_frame(rig: &BlendshapeRig, weights: &[f64], clean: &[Vec3]) -> FrameM
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_testkit::inverse;
     use understudy_testkit::synthetic::{SyntheticRig, random_rig, random_take};
 
     #[test]
@@ -121,5 +128,62 @@ mod tests {
         meshes[3].pop();
         let other = measure(&rig, &weights, &meshes);
         assert!(matches!(other, Err(InverseError::Frame { frame: 3, .. })));
+    }
+
+    #[test]
+    fn every_number_is_that_of_its_definition() {
+        let rig = random_rig(&SyntheticRig::small(4));
+        let (shapes, frames) = (rig.shapes().len(), 25);
+        let mesh = |weights: &[f32]| {
+            let mut out = vec![Vec3::ZERO; rig.neutral().len()];
+            rig.evaluate(weights, &mut out);
+            out
+        };
+        let exact = |frame: &Vec<f32>| frame.iter().map(|w| f64::from(*w)).collect::<Vec<f64>>();
+        // One take measured against another.
+        let (take, other) = (random_take(shapes, frames, 5), random_take(shapes, frames, 6));
+        let clean: Vec<Vec<Vec3>> = other.iter().map(|weights| mesh(weights)).collect();
+        let weights: Vec<Vec<f64>> = take.iter().map(exact).collect();
+        let (whole, each) = measure(&rig, &weights, &clean).expect("they fit");
+        let near = |ours: f64, plain: f64| {
+            assert!((ours - plain).abs() <= 1e-6 * plain, "{ours} {plain}");
+        };
+        let mean = |value: &dyn Fn(usize) -> f64| (0..frames).map(value).sum::<f64>() / frames as f64;
+        let moved: Vec<Vec<Vec3>> = take.iter().map(|weights| mesh(weights)).collect();
+        for (frame, ours) in each.iter().enumerate() {
+            near(ours.rmse_cm, inverse::rmse(&moved[frame], &clean[frame]));
+            near(ours.p95_cm, inverse::p95(&moved[frame], &clean[frame]));
+            near(ours.l1, inverse::l1(&weights[frame]));
+            assert_eq!(ours.cardinality, inverse::cardinality(&weights[frame]));
+        }
+        near(whole.rmse_cm, mean(&|frame| inverse::rmse(&moved[frame], &clean[frame])));
+        near(whole.p95_cm, mean(&|frame| inverse::p95(&moved[frame], &clean[frame])));
+        near(whole.cardinality, mean(&|frame| inverse::cardinality(&weights[frame]) as f64));
+        near(whole.l1, mean(&|frame| inverse::l1(&weights[frame])));
+        near(whole.roughness, inverse::roughness(&weights));
+        assert!(whole.rmse_cm > 0.0 && whole.l1 > 0.0 && whole.roughness > 0.0, "{whole:?}");
+    }
+
+    #[test]
+    fn weights_that_are_no_numbers_have_no_finite_error_and_holes_in_the_clean_mesh_have_none() {
+        let rig = random_rig(&SyntheticRig::small(1));
+        let shapes = rig.shapes().len();
+        let clean = vec![rig.neutral().to_vec(); 3];
+        let mut weights = vec![vec![0.0; shapes]; 3];
+        weights[1][shapes - 1] = f64::NAN;
+        let (metrics, frames) = measure(&rig, &weights, &clean).expect("they fit");
+        assert!(
+            metrics.rmse_cm.is_nan() && metrics.p95_cm.is_nan() && metrics.max_cm.is_nan(),
+            "{metrics:?}"
+        );
+        assert!(frames[1].rmse_cm.is_nan() && frames[1].max_cm.is_nan());
+        assert_eq!([frames[0].rmse_cm, frames[2].max_cm], [0.0; 2]);
+        weights[1][shapes - 1] = f64::INFINITY;
+        assert!(measure(&rig, &weights, &clean).expect("they fit").0.rmse_cm.is_nan());
+        weights[1][shapes - 1] = 0.0;
+        let mut holes = clean;
+        holes[2][0] = Vec3::NAN;
+        let (metrics, _) = measure(&rig, &weights, &holes).expect("they fit");
+        assert_eq!((metrics.rmse_cm, metrics.max_cm), (0.0, 0.0));
     }
 }

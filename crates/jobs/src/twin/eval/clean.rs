@@ -1,7 +1,7 @@
 //! Whether tests are clean: what a twin's file says of the clips that it learned from (and that `learn auto` chose its kind by,
 //! as trials are weighed on poses of the same dataset), against the clips that it is to be weighed by.
 
-use crate::twin::learn::DATA;
+use crate::twin::learn::{CHOSEN_ON, DATA};
 use crate::{Event, JobError, Watch};
 use std::collections::BTreeMap;
 use understudy_runtime::Twin;
@@ -32,13 +32,23 @@ fn names_in(list: &str) -> Vec<String> {
     list.split(", ").map(str::to_owned).collect()
 }
 
-/// Refuses clips that are kept for tests and that the twin learned from; of others it says so.
+/// Refuses clips that are kept for tests and that the twin learned from, or that its options were chosen by; of others it
+/// says the former.
 pub(super) fn check(name: &str, twin: &Twin, origins: &[Origin], watch: &dyn Watch) -> Result<(), JobError> {
     let data = twin.header().training.details.get(DATA);
     let setting = |key: &str| data.and_then(|data| data["settings"][key].as_str());
     let learned = setting("clips").map_or_else(Vec::new, names_in);
     let left_some = setting("held_out").is_some_and(|which| which.starts_with("the others"));
+    let chosen = twin.header().training.details.get(CHOSEN_ON).and_then(|list| list.as_array());
+    let chosen: Vec<&str> = chosen.into_iter().flatten().filter_map(|clip| clip.as_str()).collect();
     for origin in origins {
+        if let Some(clip) = origin.kept.iter().find(|clip| chosen.contains(&clip.as_str())) {
+            let problem = format!(
+                "the clip '{clip}' of '{}' is kept for tests, but the options of {name} were chosen by it",
+                origin.set
+            );
+            return Err(JobError::setting("test", problem));
+        }
         if let Some(clip) = origin.kept.iter().find(|clip| learned.contains(clip)) {
             let problem = format!(
                 "the clip '{clip}' of '{}' is kept for tests, but {name} learned from it; learn from data without it",

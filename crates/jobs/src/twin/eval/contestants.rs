@@ -1,5 +1,5 @@
 //! Who is compared: the twin, twins inside it, other twins of the same mesh, and baselines that are fitted to the
-//! training poses. Fits are kept beside these.
+//! training poses, which keep the fits beside them, or to each test set itself.
 
 use super::EvalConfig;
 use super::clean::{self, Origin};
@@ -48,6 +48,8 @@ pub struct FitFacts {
 pub(super) struct Contestant {
     pub name: String,
     pub bytes: usize,
+    /// That it learned from or was fitted to.
+    poses: Option<usize>,
     model: Model,
 }
 
@@ -57,23 +59,45 @@ enum Model {
     ByControls(Twin),
     Fit(Arc<dyn Approximation>),
     Skin(Arc<DecomposedSkin>),
+    /// For each test set what was fitted to it.
+    OnTest(BTreeMap<String, Contestant>),
 }
+
+/// What rows are called that were fitted to the test sets themselves.
+const ON_TEST: &str = " (on test)";
 
 impl Contestant {
     fn twin(name: &str, bytes: usize, twin: Twin) -> Self {
-        Self { name: name.into(), bytes, model: Model::Twin(twin) }
+        let poses = Some(twin.header().training.poses).filter(|poses| *poses > 0);
+        Self { name: name.into(), bytes, poses, model: Model::Twin(twin) }
     }
 
     fn fit(fit: Arc<dyn Approximation>) -> Self {
-        Self { name: fit.name().into(), bytes: fit.bytes(), model: Model::Fit(fit) }
+        Self { name: fit.name().into(), bytes: fit.bytes(), poses: None, model: Model::Fit(fit) }
     }
 
     fn skin(skin: DecomposedSkin) -> Self {
-        Self { name: skin.name().into(), bytes: skin.bytes(), model: Model::Skin(Arc::new(skin)) }
+        Self {
+            name: skin.name().into(),
+            bytes: skin.bytes(),
+            poses: None,
+            model: Model::Skin(Arc::new(skin)),
+        }
     }
 
-    /// For one thread and recordings with these controls.
-    pub fn method(&self, specs: &ControlSpecs) -> Result<Box<dyn Method>, String> {
+    /// Poses that it learned from or was fitted to, where it is weighed on that set; over all sets otherwise.
+    pub fn poses(&self, set: Option<&str>) -> Option<usize> {
+        match &self.model {
+            Model::OnTest(own) => match set {
+                Some(set) => own.get(set)?.poses,
+                None => own.values().map(|fit| fit.poses).next().filter(|_| own.len() == 1)?,
+            },
+            _ => self.poses,
+        }
+    }
+
+    /// For one thread and a set with these controls.
+    pub fn method(&self, set: &str, specs: &ControlSpecs) -> Result<Box<dyn Method>, String> {
         Ok(match &self.model {
             Model::Twin(twin) => Box::new(
                 PlayedTwin::new(&self.name, self.bytes, twin, specs).map_err(|error| error.to_string())?,
@@ -84,6 +108,10 @@ impl Contestant {
             ),
             Model::Fit(fit) => Box::new(Arc::clone(fit)),
             Model::Skin(skin) => Box::new(FollowingSkin::new(Arc::clone(skin))),
+            Model::OnTest(own) => {
+                let fit = own.get(set).ok_or_else(|| format!("nothing was fitted to '{set}'"))?;
+                fit.method(set, specs)?
+            }
         })
     }
 }
@@ -149,7 +177,8 @@ pub(super) fn all(
     let known = |specs: &ControlSpecs| sets.iter().all(|(_, poses)| knows(&poses.specs, specs));
     if twin.mechanism().is_some_and(|mechanism| known(mechanism.specs())) {
         let model = Model::ByControls(twin.clone());
-        out.all.push(Contestant { name: BY_CONTROLS.into(), bytes: size(&config.twin), model });
+        let poses = out.all[0].poses;
+        out.all.push(Contestant { name: BY_CONTROLS.into(), bytes: size(&config.twin), poses, model });
     }
     for (name, part) in kind(twin).inner_twins() {
         let bytes = part.to_bytes().map_or(0, |bytes| bytes.len());
@@ -175,6 +204,9 @@ pub(super) fn all(
     }
     if let Some(folder) = &config.train {
         baselines.fit(twin, folder, &mut out, watch)?;
+    }
+    if config.fit_on_test {
+        out.all.extend(baselines.fit_on_test(sets, watch)?);
     }
     Ok(out)
 }
@@ -211,6 +243,11 @@ impl Fit {
         }
     }
 
+    /// Whether it is geometry alone where the rig shows a skin.
+    fn learns_nothing(self) -> bool {
+        matches!(self, Self::Baseline(Baseline::OwnSkin | Baseline::DeltaMush | Baseline::DirectDeltaMush))
+    }
+
     /// What a kept fit depends on besides the poses. Fits speak of bones by number: in the twin's order.
     fn key(self, twin: &Twin) -> String {
         match self {
@@ -240,7 +277,7 @@ impl Baselines {
     /// Those that the configuration names.
     pub fn wanted(config: &EvalConfig, twin: &Twin) -> Result<Self, JobError> {
         let named = &config.baselines;
-        if let (None, Some(name)) = (&config.train, named.first()) {
+        if let (None, false, Some(name)) = (&config.train, config.fit_on_test, named.first()) {
             let problem = "it is fitted to training poses: name their dataset with --train";
             return Err(JobError::setting(format!("baseline '{name}'"), problem));
         }
@@ -302,6 +339,59 @@ impl Baselines {
         Ok(())
     }
 
+    /// Fits to each test set by itself (the thesis's Table 2.4). What is geometry alone has no such row.
+    fn fit_on_test(
+        &self,
+        sets: &[(String, Recording)],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Contestant>, JobError> {
+        let fitted: Vec<Fit> = self.wanted.iter().copied().filter(|fit| !fit.learns_nothing()).collect();
+        let total = (fitted.len() * sets.len()) as u64;
+        watch.event(Event::Started { what: "fitting baselines to the test", total, unit: "baselines" });
+        let mut rows: Vec<(String, BTreeMap<String, Contestant>)> =
+            fitted.iter().map(|fit| (fit.name(), BTreeMap::new())).collect();
+        let mut done = 0;
+        for (set, poses) in sets {
+            let rest = poses.mesh.positions();
+            let inverse_rest = poses.skeleton.as_ref().map_or(&[][..], |skeleton| skeleton.inverse_bind());
+            let fitter = Fitter::new(Examples { poses, rest, inverse_rest, weights: None });
+            for (fit, (name, own)) in fitted.iter().zip(&mut rows) {
+                watch.event(Event::Status { message: name });
+                let mut contestant = match fit {
+                    Fit::Baseline(baseline) if baseline.needs_bones() && poses.skeleton.is_none() => {
+                        if self.lenient {
+                            continue;
+                        }
+                        let problem = format!("'{set}' has no bones, which it is posed by");
+                        return Err(JobError::setting(format!("baseline '{name}'"), problem));
+                    }
+                    Fit::Baseline(baseline) => Contestant::fit(fitter.fit(*baseline)),
+                    Fit::Decomposition(bones) => {
+                        let weights = decomposed(Path::new(set), poses, *bones, watch)?;
+                        Contestant::skin(DecomposedSkin::new(name, rest.to_vec(), weights))
+                    }
+                };
+                contestant.poses = Some(fit.poses(poses.len()));
+                own.insert(set.clone(), contestant);
+                done += 1;
+                watch.event(Event::Step { done });
+                if watch.should_stop() {
+                    return Err(JobError::Stopped);
+                }
+            }
+        }
+        watch.event(Event::Finished);
+        // A row stands in every set's table.
+        let whole = rows.into_iter().filter(|(_, own)| own.len() == sets.len());
+        let row = |(name, own): (String, BTreeMap<String, Contestant>)| Contestant {
+            name: format!("{name}{ON_TEST}"),
+            bytes: own.values().map(|fit| fit.bytes).max().unwrap_or(0),
+            poses: None,
+            model: Model::OnTest(own),
+        };
+        Ok(whole.map(row).collect())
+    }
+
     /// `None` where there are no poses and a fit cannot be restored.
     fn fit_to(
         &self,
@@ -341,7 +431,7 @@ impl Baselines {
                 Fit::Decomposition(bones) => restored(name, rest, *bones, kept).map(Contestant::skin),
             });
             let was_kept = restored.is_some();
-            let contestant = match (restored, fit) {
+            let mut contestant = match (restored, fit) {
                 (Some(contestant), _) => contestant,
                 (None, _) if poses.is_empty() => {
                     watch.event(Event::Finished);
@@ -362,7 +452,8 @@ impl Baselines {
                     Contestant::skin(DecomposedSkin::new(name, rest.to_vec(), weights))
                 }
             };
-            let poses = fit.poses(available);
+            let poses = if fit.learns_nothing() && weights.is_some() { 0 } else { fit.poses(available) };
+            contestant.poses = Some(poses).filter(|poses| *poses > 0);
             let facts = FitFacts { poses, seconds: start.elapsed().as_secs_f64(), kept: was_kept };
             fits.push((contestant, facts));
             watch.event(Event::Step { done: index as u64 + 1 });

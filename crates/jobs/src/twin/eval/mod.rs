@@ -58,6 +58,8 @@ pub struct EvalConfig {
     /// Baselines to fit by name ([`Baseline`]), or `all`; the usual ones when empty. Twins that are posed by controls
     /// alone also have skinning decompositions, `lbs` and a number of bones.
     pub baselines: Vec<String>,
+    /// Whether the baselines are fitted to each test set itself too, in rows of their own: a protocol that favours them.
+    pub fit_on_test: bool,
     /// Folder for the HTML page and its pictures; none when absent.
     pub report: Option<PathBuf>,
     /// Threads; results do not depend on it.
@@ -76,6 +78,7 @@ impl Default for EvalConfig {
             against: Vec::new(),
             train: None,
             baselines: Vec::new(),
+            fit_on_test: false,
             report: None,
             threads: threads::available(),
             command: String::new(),
@@ -100,6 +103,9 @@ pub struct MethodFigures {
     pub ms: f64,
     /// Size of the model.
     pub bytes: usize,
+    /// Poses that it learned from or was fitted to; `None` for what needs none, and over several sets for what is fitted
+    /// to each of them.
+    pub poses: Option<usize>,
 }
 
 /// What came out.
@@ -288,7 +294,12 @@ impl Tally {
         }
     }
 
-    fn figures(&mut self, bytes: usize, rigid_squared: Option<f64>) -> MethodFigures {
+    fn figures(
+        &mut self,
+        of: &Contestant,
+        poses: Option<usize>,
+        rigid_squared: Option<f64>,
+    ) -> MethodFigures {
         let summary = summarise(&self.distances);
         self.milliseconds.sort_by(f64::total_cmp);
         MethodFigures {
@@ -298,7 +309,8 @@ impl Tally {
             normal_deg: self.angles.0 / self.angles.1.max(1) as f64,
             ee: rigid_squared.map(|rigid| enveloping_error(self.squared, rigid)),
             ms: self.milliseconds.get(self.milliseconds.len() / 2).copied().unwrap_or(0.0),
-            bytes,
+            bytes: of.bytes,
+            poses,
         }
     }
 }
@@ -361,7 +373,8 @@ fn compare(
         exhibits.extend(drawn);
         time_methods(name, poses, all, &mut own)?;
         let rigid = carried.as_ref().map(|sets| best_bones(mesh.positions(), &sets[index]).squared);
-        let rows = own.iter_mut().zip(all).map(|(t, c)| (c.name.clone(), t.figures(c.bytes, rigid)));
+        let rows = own.iter_mut().zip(all);
+        let rows = rows.map(|(t, c)| (c.name.clone(), t.figures(c, c.poses(Some(name)), rigid)));
         by_set.insert(name.clone(), rows.collect());
         whole.iter_mut().zip(own).for_each(|(whole, tally)| whole.append(tally));
     }
@@ -369,7 +382,8 @@ fn compare(
         (1, Some(figures)) => BTreeMap::clone(figures),
         _ => {
             let rigid = carried.as_ref().map(|sets| best_bones(mesh.positions(), &sets.concat()).squared);
-            let rows = whole.iter_mut().zip(all).map(|(t, c)| (c.name.clone(), t.figures(c.bytes, rigid)));
+            let rows = whole.iter_mut().zip(all);
+            let rows = rows.map(|(t, c)| (c.name.clone(), t.figures(c, c.poses(None), rigid)));
             rows.collect()
         }
     };
@@ -423,7 +437,7 @@ fn weigh_set(
     let batch = 8 * rayon::current_num_threads();
     for first in (0..poses.len()).step_by(batch) {
         let range = first..(first + batch).min(poses.len());
-        let make = || methods(contestants, poses);
+        let make = || methods(name, contestants, poses);
         let outcomes: Vec<Vec<Outcome>> =
             range.clone().into_par_iter().map_init(make, outcome).collect::<Result<_, JobError>>()?;
         range.clone().zip(outcomes).for_each(|(pose, outcomes)| tell(pose, outcomes));
@@ -438,9 +452,9 @@ fn weigh_set(
 
 type Methods = Result<Vec<Box<dyn Method>>, String>;
 
-/// All methods, for one thread.
-fn methods(contestants: &[Contestant], poses: &Recording) -> Methods {
-    contestants.iter().map(|contestant| contestant.method(&poses.specs)).collect()
+/// All methods, for one thread and one set.
+fn methods(set: &str, contestants: &[Contestant], poses: &Recording) -> Methods {
+    contestants.iter().map(|contestant| contestant.method(set, &poses.specs)).collect()
 }
 
 fn time_methods(
@@ -449,7 +463,7 @@ fn time_methods(
     contestants: &[Contestant],
     tallies: &mut [Tally],
 ) -> Result<(), JobError> {
-    let mut methods = methods(contestants, poses).map_err(|error| JobError::unusable(name, error))?;
+    let mut methods = methods(name, contestants, poses).map_err(|error| JobError::unusable(name, error))?;
     let mut out = vec![Vec3::ZERO; poses.mesh.vertex_count()];
     for pose in poses.spread(TIMED) {
         for (method, tally) in methods.iter_mut().zip(&mut *tallies) {
