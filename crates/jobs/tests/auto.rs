@@ -339,6 +339,7 @@ fn active_sampling_leaves_clips_out() {
     let error = sample_actively(&config("no such clip"), &Silent).expect_err("an unknown clip");
     assert!(error.is_bad_input() && error.to_string().contains("no such clip"), "{error}");
     assert!(!folder.path().join("no such clip").exists());
-    let unused = ActiveConfig { method: Some(Method::Sparse), output: folder.path().join("c"), ..config("kick") };
+    let unused =
+        ActiveConfig { method: Some(Method::Sparse), output: folder.path().join("c"), ..config("kick") };
     assert!(sample_actively(&unused, &Silent).expect_err("sparse poses read no clips").is_bad_input());
 }
