@@ -31,21 +31,37 @@ pub fn run(rest: &[&str]) -> Result<()> {
     }
 }
 
-/// Skin twins of Mira and of ict (where its data is present): learned from 4,000 poses in minutes, weighed on clips that
-/// they have not seen, and raced against onnxruntime and PyTorch. Words go to the table.
+/// Skin twins of Mira and of ict (where its data is present): learned from 4,000 poses (`--poses N`) in minutes, weighed on
+/// clips that they have not seen, and raced against onnxruntime and PyTorch; with `--sweep` there is no single one to race. Words
+/// that are no characters go to the table.
 fn skin(words: &[&str]) -> Result<()> {
     const RIGS: [&str; 3] = ["mira", "ict", "aura"];
     let chosen: Vec<&str> = RIGS.into_iter().filter(|rig| words.contains(rig)).collect();
     let there = |rig: &&str| *rig != "ict" || answer(&["info", rig]).is_ok();
+    let more: Vec<&str> = words.iter().copied().filter(|word| !RIGS.contains(word)).collect();
     let rigs = if chosen.is_empty() { RIGS.into_iter().filter(there).collect() } else { chosen };
-    let more: Vec<&str> = words.iter().copied().filter(|word| !rigs.contains(word)).collect();
     for rig in rigs {
         races(&[&["skin", rig], &more[..]].concat())?;
-        if more.is_empty() && rig != "aura" {
-            races(&["race", &format!("target/bench/skin-{rig}-4000/skin.twin")])?;
+        if let Some(twin) = skin_twin(rig, &more) {
+            races(&["race", &twin])?;
         }
     }
     Ok(())
+}
+
+/// The twin that `bench skin` makes with these options, where it makes one alone.
+fn skin_twin(rig: &str, options: &[&str]) -> Option<String> {
+    let value = |name: &str, usual: &str| {
+        let joined = options.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let place = options.iter().position(|word| *word == name);
+        let apart = place.and_then(|place| options.get(place + 1)).copied();
+        joined.or(apart).unwrap_or(usual).to_owned()
+    };
+    if rig == "aura" || options.contains(&"--sweep") {
+        return None;
+    }
+    let (folder, poses) = (value("--folder", "target/bench"), value("--poses", "4000"));
+    Some(format!("{folder}/skin-{rig}-{poses}/skin.twin"))
 }
 
 /// Posing by hand: limbs, then faces that follow points, of Mira and of ict (where its data is present). A face twin and its
@@ -80,4 +96,19 @@ fn ik(words: &[&str]) -> Result<()> {
         races(&["ik", &follows, "--data", &held, "--data", &roar, "--dense", &dense_follows])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::skin_twin;
+
+    #[test]
+    fn the_race_is_of_the_twin_that_was_learned() {
+        let twin = |options: &[&str]| skin_twin("mira", options);
+        assert_eq!(twin(&[]).as_deref(), Some("target/bench/skin-mira-4000/skin.twin"));
+        assert_eq!(twin(&["--poses", "1500"]).as_deref(), Some("target/bench/skin-mira-1500/skin.twin"));
+        assert_eq!(twin(&["--folder=x", "--poses=9"]).as_deref(), Some("x/skin-mira-9/skin.twin"));
+        assert_eq!(twin(&["--sweep"]), None);
+        assert_eq!(skin_twin("aura", &[]), None);
+    }
 }

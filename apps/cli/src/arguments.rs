@@ -276,7 +276,7 @@ pub struct SampleArguments {
     /// Draw poses where a small ensemble disagrees most, in rounds, instead of plainly at random; --method says what from.
     #[arg(
         long,
-        conflicts_with_all = ["clips", "exclude", "hold_out", "held_out", "rate", "mix", "stray", "chunk"]
+        conflicts_with_all = ["clips", "held_out", "rate", "mix", "stray", "skip_failed"]
     )]
     pub active: bool,
     /// Rounds of --active.

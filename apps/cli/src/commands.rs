@@ -176,7 +176,12 @@ fn run_merge(json: bool, arguments: MergeArguments) -> Result<()> {
 fn run_sample_actively(json: bool, arguments: SampleArguments) -> Result<()> {
     let why = "--active opens a Blender file as it was sampled last: sample a few poses with it first";
     let options = arguments.blender.options(&arguments.rig)? != BlenderOptions::default();
-    refuse_unused(&[("an option of Blender files", options, why)])?;
+    let program = is_program(&arguments.rig);
+    refuse_unused(&[
+        ("an option of Blender files", options, why),
+        ("--workers", arguments.workers.is_some() && !program, "the rig is no program"),
+        ("--timeout", arguments.timeout.is_some() && !program, "the rig is no program"),
+    ])?;
     let defaults = ActiveConfig::default();
     let config = ActiveConfig {
         rig: arguments.rig,
@@ -184,16 +189,27 @@ fn run_sample_actively(json: bool, arguments: SampleArguments) -> Result<()> {
         poses: arguments.poses.unwrap_or(defaults.poses),
         rounds: arguments.rounds,
         method: arguments.method,
+        exclude: arguments.exclude,
+        hold_out: arguments.hold_out.unwrap_or(defaults.hold_out),
         seed: arguments.seed.unwrap_or(defaults.seed),
         threads: arguments.threads.unwrap_or(defaults.threads),
+        chunk: arguments.chunk,
+        workers: arguments.workers,
+        timeout: arguments.timeout.unwrap_or(defaults.timeout),
         compare: arguments.report.is_some(),
         report: arguments.report,
         ..defaults
     };
-    let report = watched(|progress| sample_actively(&config, progress))?;
+    let report = watched_keeping("finished chunks are", &config.output, |progress| {
+        sample_actively(&config, progress)
+    })?;
     output::print(json, &report, |report| {
+        let resumed = match report.resumed_from {
+            0 => String::new(),
+            done => format!(" ({} were there already)", thousands(done as u64)),
+        };
         let mut lines = vec![format!(
-            "{}: {} of {}, drawn from {} poses in {} rounds",
+            "{}: {}{resumed} of {}, drawn from {} poses in {} rounds",
             report.folder.display(),
             count(report.poses as u64, "pose"),
             report.rig,

@@ -139,7 +139,7 @@ impl SampleConfig {
         self.rig.starts_with("cmd:") || blender::is_blend(&self.rig)
     }
 
-    fn external(&self) -> Result<ExternalOptions, JobError> {
+    pub(crate) fn external(&self) -> Result<ExternalOptions, JobError> {
         let workers = self.workers.unwrap_or(if self.starts_programs() { self.threads } else { 1 });
         if !(1..=threads::MAX_THREADS).contains(&workers) {
             let problem = format!("{workers} is not between 1 and {}", threads::MAX_THREADS);

@@ -133,6 +133,10 @@ fn a_twin_is_learned_stopped_continued_weighed_and_exported() {
     assert!(report.held_back.mean_mm < 0.2 * report.held_back.base_mean_mm, "{report:?}");
     assert!(figures.fold.within_limit >= 0.999 && figures.condition > 1.0, "{figures:?}");
     assert!(report.details.lines().iter().any(|line| line.contains("condition number")));
+    assert_eq!(figures.idle_controls, ["dead"], "it takes many values and moves nothing");
+    let measured = details(&report).map_or_factor.expect("there are anchors");
+    assert!(measured.map_ms > 0.0 && measured.factor_ms > 0.0, "{measured:?}");
+    assert!(report.details.lines().iter().any(|line| line.contains(measured.faster())));
     assert!(!folder.join("one.twin.parts").exists(), "checkpoints stay behind");
 
     // Stopped among the anchors, then in the network, then done: the same bytes on two threads.

@@ -8,7 +8,7 @@ mod rook;
 mod study;
 mod tables;
 
-use crate::console::{Console, print, table};
+use crate::console::{Console, complain, print, table};
 use crate::{RaceArguments, kept};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use tables::Budget;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
 use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::auto::method_for;
 use understudy_jobs::twin::body::BodyLearning;
 use understudy_jobs::twin::diff::{Coordinates, DiffLearning};
 use understudy_jobs::twin::eval::{EvalConfig, EvalReport, eval};
@@ -35,7 +36,7 @@ enum Part {
     Gaussian,
     /// Rook beside body twins, and with a control that training held still; probed skinning beside the rig's.
     Rook,
-    /// Mira's twin against onnxruntime and SuperLU.
+    /// Mira's twin and the human's against onnxruntime and SuperLU.
     Speed,
 }
 
@@ -50,7 +51,7 @@ impl Part {
             Self::Clips => 240,
             Self::Gaussian => 60,
             Self::Rook => 60,
-            Self::Speed => 5,
+            Self::Speed => 15,
         }
     }
 }
@@ -102,6 +103,9 @@ pub struct DiffArguments {
     /// Only these characters in `clips`.
     #[arg(long, value_name = "RIG,RIG", value_delimiter = ',', default_values_t = ["mira".to_owned(), "ict".to_owned()])]
     rigs: Vec<String>,
+    /// Only these characters in `speed`.
+    #[arg(long, value_name = "RIG,RIG", value_delimiter = ',', default_values_t = ["mira".to_owned(), "human".to_owned()])]
+    raced: Vec<String>,
     /// Of `clips`, only learn this twin and stop: two runs side by side fill a machine of many cores.
     #[arg(long, value_name = "KIND")]
     only_learn: Option<Contestant>,
@@ -220,6 +224,25 @@ fn learned(twin: &Path, key: &str) -> Result<String> {
     Ok(value.map_or_else(|| "-".into(), |value| format!("{value:.4}")))
 }
 
+/// How a twin's solve became a map, in a line.
+fn reconstruction(twin: &Path) -> Result<String> {
+    let opened = open_twin(twin)?;
+    let report = opened.header().training.details.get("report").context("it says nothing of learning")?;
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
+    let fold = &report["fold"];
+    Ok(format!(
+        "anchor weight {}, condition number {:.1e}; folded to rank {} ({:.0} in a run of vertices): {:.3} % of the vertices of {} \
+         training poses within 0.05 mm of the solve, the farthest {:.3} mm",
+        number(&report["anchor_weight"]),
+        number(&report["condition"]),
+        number(&fold["rank"]),
+        number(&fold["run_rank"]),
+        100.0 * number(&fold["within_limit"]),
+        number(&fold["poses"]),
+        number(&fold["max_mm"])
+    ))
+}
+
 /// Power of a method's error between neighbours, 1/1000 mm².
 fn between_neighbours(report: &EvalReport, method: &str) -> Option<f64> {
     Some(report.findings.get("spectrum")?[method]["high_power"].as_f64()? * 1e3)
@@ -282,7 +305,7 @@ fn clips(workshop: &Workshop, rig: &str, arguments: &DiffArguments) -> Result<()
         ..EvalConfig::default()
     };
     let report = eval(&config, &Console)?;
-    print(&format!("{rig}, {poses} poses\n{}", all_methods(&report)));
+    print(&format!("{rig}, {poses} poses\n{}\n{}", all_methods(&report), reconstruction(&ours)?));
     if let Some(minutes) = kept::minutes(&ours) {
         print(&format!("the differential twin was learned in {minutes:.0} minutes"));
     }
@@ -310,7 +333,7 @@ fn gaussian(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
     local.settings.coordinates = Coordinates::Local;
     let local = workshop.learn(&format!("{name}-local"), &train, Learning::Diff(local))?;
     let config = EvalConfig {
-        twin: ours,
+        twin: ours.clone(),
         test: vec![test],
         train: Some(train),
         baselines: arguments.baselines.clone(),
@@ -318,17 +341,41 @@ fn gaussian(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
         ..EvalConfig::default()
     };
     let report = all_methods(&eval(&config, &Console)?);
-    print(&format!("mira, {learned_from} + {tested_on} random poses\n{report}"));
+    let fold = reconstruction(&ours)?;
+    print(&format!("mira, {learned_from} + {tested_on} random poses\n{report}\n{fold}"));
     Ok(())
 }
 
-/// The largest of Mira's twins that is there, else one of the small budget.
+/// Of Mira the largest twin that is there, else one of the small budget, as of every other character.
 fn speed(workshop: &Workshop, arguments: &DiffArguments) -> Result<()> {
-    let full = workshop.at(&format!("mira-{}-diff.twin", arguments.full_poses));
-    let twin = match full.exists() {
-        true => full,
-        false => tables::ours(workshop, Budget { whole: true, ..arguments.budget() })?,
-    };
-    let peers = PathBuf::from("target/peers");
-    crate::race(&RaceArguments { twin, rounds: 11, peers, training: false }).context("the race was not run")
+    for rig in &arguments.raced {
+        let full = workshop.at(&format!("{rig}-{}-diff.twin", arguments.full_poses));
+        let twin = match rig.as_str() {
+            _ if full.exists() => full,
+            "mira" => tables::ours(workshop, Budget { whole: true, ..arguments.budget() })?,
+            other => match small(workshop, other, arguments.budget()) {
+                Ok(twin) => twin,
+                Err(error) => {
+                    complain(&format!("{other} is left out: {error:#}"));
+                    continue;
+                }
+            },
+        };
+        let vertices = open_twin(&twin)?.vertex_count();
+        print(&format!("{rig}, {vertices} vertices\n{}", reconstruction(&twin)?));
+        let peers = PathBuf::from("target/peers");
+        crate::race(&RaceArguments { twin, rounds: 11, peers, training: false })
+            .context("the race was not run")?;
+    }
+    Ok(())
+}
+
+/// A character's twin at a small budget.
+fn small(workshop: &Workshop, rig: &str, budget: Budget) -> Result<PathBuf> {
+    let Budget { poses, steps, .. } = budget;
+    let method = Some(method_for(rig, &Console)?);
+    let config = SampleConfig { rig: rig.into(), poses: Some(poses), method, ..SampleConfig::default() };
+    let data = workshop.record(&format!("{rig}-small-{poses}"), config)?;
+    let learning = DiffLearning { settings: tables::brief(steps), ..DiffLearning::default() };
+    workshop.learn(&format!("{rig}-small-{poses}-{steps}"), &data, Learning::Diff(learning))
 }

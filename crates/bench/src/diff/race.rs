@@ -6,7 +6,7 @@ use crate::body_peers::{Peers, rows};
 use crate::times::{OURS, Times};
 use anyhow::{Context as _, Result};
 use std::time::Instant;
-use understudy_core::{ControlSpec, ControlSpecs, Face, Mesh, MeshParts, Random, Vec3};
+use understudy_core::{Face, Mesh, MeshParts, Random, Vec3};
 use understudy_io::npz::NpzWriter;
 use understudy_io::write_atomic;
 use understudy_jobs::twin::bench::{BenchPoses, original, time};
@@ -15,8 +15,9 @@ use understudy_jobs::{Event, Watch};
 use understudy_learn::diff::Coordinates;
 use understudy_learn::diff::anchors::choose;
 use understudy_learn::diff::graph::{Graph, Reconstruction};
-use understudy_runtime::diff::{AnchorParts, DiffParts, DiffTwin, FeatureParts, LayerNumbers};
-use understudy_runtime::{Header, Inputs, Player, Pose, Precision, Twin};
+use understudy_learn::diff::timing::{MapOrFactor, map_ms, solve_ms};
+use understudy_runtime::Twin;
+use understudy_runtime::diff::{DiffParts, DiffTwin};
 
 const SCRIPT: &str = include_str!("../python/diff.py");
 const POSES: usize = 48;
@@ -31,6 +32,9 @@ pub struct DiffRace {
     pub reconstruction_ms: f64,
     /// Factoring `L̃ᵀL̃` once, ms.
     pub factor_ms: f64,
+    /// Two triangular solves for x, y and z with that factor, one thread, ms: what the map takes the place of, without the
+    /// decode of differential coordinates before it.
+    pub solve_ms: f64,
     /// Largest distance between our vertices and onnxruntime's, mm.
     pub onnx_error_mm: f64,
     /// Components of the differential coordinates.
@@ -71,10 +75,12 @@ pub fn race_diff(config: &RaceArguments, twin: &DiffTwin, watch: &dyn Watch) -> 
     }
     watch.event(Event::Finished);
     poses.play(&mut players[0], 0, &mut out);
+    let [factor_ms, solve_ms] = factor_and_solve_ms(&mesh, config.rounds)?;
     Ok(DiffRace {
         times,
-        reconstruction_ms: reconstruction_ms(&parts, twin.precision(), config.rounds)?,
-        factor_ms: factor_ms(&mesh, config.rounds)?,
+        reconstruction_ms: map_ms(&parts, twin.precision(), config.rounds)?,
+        factor_ms,
+        solve_ms,
         onnx_error_mm: peers.error_mm(&out)?,
         components,
     })
@@ -89,9 +95,15 @@ impl DiffRace {
             format!("{SUPERLU} on one thread: {theirs:.3} ms, times {:.1}\n", theirs / ours)
         });
         format!(
-            "{slower}coefficients and anchors to vertices before skinning {:.3} ms; factoring {:.1} ms; {} components \
-             before folding; onnxruntime's vertices differ by {:.5} mm",
-            self.reconstruction_ms, self.factor_ms, self.components, self.onnx_error_mm
+            "{slower}coefficients and anchors to vertices before skinning: folded map {:.3} ms, our own factor {:.3} ms \
+             without the decode before it ({} is faster); factoring {:.1} ms; {} components before folding; onnxruntime's \
+             vertices differ by {:.5} mm",
+            self.reconstruction_ms,
+            self.solve_ms,
+            MapOrFactor { map_ms: self.reconstruction_ms, factor_ms: self.solve_ms }.faster(),
+            self.factor_ms,
+            self.components,
+            self.onnx_error_mm
         )
     }
 }
@@ -101,8 +113,8 @@ fn mesh_of(parts: &DiffParts) -> Result<Mesh> {
     Ok(MeshParts { positions: parts.places.clone(), faces, ..MeshParts::default() }.build()?)
 }
 
-/// Milliseconds of the factorisation with two per cent of anchors, the best of some.
-pub fn factor_ms(mesh: &Mesh, rounds: usize) -> Result<f64> {
+/// Milliseconds of the factorisation with two per cent of anchors, the best of some, and of a solve with it.
+fn factor_and_solve_ms(mesh: &Mesh, rounds: usize) -> Result<[f64; 2]> {
     let graph = Graph::new(mesh, Coordinates::Uniform);
     let energy = vec![1.0; mesh.vertex_count()];
     let anchors: Vec<(u32, f64)> = choose(&graph, mesh.positions(), &energy, mesh.vertex_count() / 50)
@@ -115,42 +127,8 @@ pub fn factor_ms(mesh: &Mesh, rounds: usize) -> Result<f64> {
         Reconstruction::new(&graph, &anchors).context("an island has no anchor")?;
         best = best.min(start.elapsed().as_secs_f64() * 1e3);
     }
-    Ok(best)
-}
-
-/// The same twin without hidden layers and without a skin: what is left is the reconstruction.
-fn reconstruction_ms(parts: &DiffParts, precision: Precision, rounds: usize) -> Result<f64> {
-    let rank = parts.differential.last().map_or(0, |layer| layer.bias.len());
-    let layer = |rows: usize| LayerNumbers { weights: vec![0.5; rows], bias: vec![0.1; rows] };
-    let anchor = |anchor: &AnchorParts| AnchorParts {
-        vertex: anchor.vertex,
-        features: vec![0],
-        layers: vec![layer(3)],
-    };
-    let alone = DiffParts {
-        header: one_control(&parts.header)?,
-        skin: None,
-        features: FeatureParts { inputs: vec![0], mean: vec![0.0], scale: vec![1.0] },
-        differential: vec![layer(rank)],
-        anchors: parts.anchors.iter().map(anchor).collect(),
-        linear: Vec::new(),
-        ..parts.clone()
-    };
-    let mut player: Player = Twin::from(DiffTwin::new(alone, precision)?).player(1);
-    let mut out = vec![Vec3::ZERO; parts.places.len()];
-    let mut run = |index: usize| {
-        player.pose(Pose::Controls(&[0.01 * index as f32]), &mut out).expect("one control is one control");
-    };
-    time(20, &mut run);
-    let times = (0..rounds.max(1)).map(|_| time(20, &mut run)).collect();
-    Ok(understudy_jobs::twin::bench::median(times))
-}
-
-/// A header of one control and no bones.
-fn one_control(header: &Header) -> Result<Header> {
-    let spec = ControlSpec::number("control", -1.0, 1.0, 0.0);
-    let inputs = Inputs { bones: Vec::new(), controls: ControlSpecs::new(vec![spec])? };
-    Ok(Header { inputs, ..header.clone() })
+    let system = Reconstruction::new(&graph, &anchors).context("an island has no anchor")?;
+    Ok([best, solve_ms(&system, rounds)])
 }
 
 /// The differential network and the decode of differential coordinates before folding, as a graph: features in, `[V,3]`

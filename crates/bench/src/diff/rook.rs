@@ -1,7 +1,7 @@
 //! Rook: differential twins beside body twins, the paper's case of a joint that moves only in the test (figure 9), and how
 //! far probed skinning is from the rig's own.
 
-use super::{DiffArguments, Workshop, all_methods};
+use super::{DiffArguments, Workshop, all_methods, reconstruction};
 use crate::console::{Console, print};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
@@ -114,11 +114,13 @@ fn against_bodies(
     let ours = workshop.learn(&format!("{name}-diff"), train, Learning::Diff(arguments.full_size()))?;
     // The twin in the paper's recipe comes first: groups are asked of that one.
     let (_, twin) = against.remove(0);
+    let fold = reconstruction(&ours)?;
     against.push(("diff".into(), ours));
     let report = eval(&EvalConfig { twin, test, against, ..EvalConfig::default() }, &Console)?;
     let seams: Vec<&String> = report.lines.iter().filter(|line| line.starts_with("seams")).collect();
     let seams = seams.into_iter().cloned().collect::<Vec<_>>().join("\n");
-    Ok(format!("'twin' is the body twin in the paper's recipe\n{}\n{seams}", all_methods(&report)))
+    let methods = all_methods(&report);
+    Ok(format!("'twin' is the body twin in the paper's recipe\n{methods}\n{seams}\n{fold}"))
 }
 
 /// How far weights fitted to probes are from the rig's own, as transforms of vertices in random poses.

@@ -38,6 +38,18 @@ impl Variation {
     }
 }
 
+/// A network that training made worse than none: a row of a table, not an end of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTrained;
+
+impl std::fmt::Display for NotTrained {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("training diverged")
+    }
+}
+
+impl std::error::Error for NotTrained {}
+
 /// The recording, and what was made of it so far.
 pub struct Study<'a> {
     workshop: &'a Workshop,
@@ -81,7 +93,10 @@ impl<'a> Study<'a> {
             return Ok(output);
         }
         let start = Instant::now();
-        let bytes = self.learn(variation).with_context(|| format!("'{name}' was not learned"))?;
+        let bytes = self.learn(variation).map_err(|error| match error.is::<NotTrained>() {
+            true => error,
+            false => error.context(format!("'{name}' was not learned")),
+        })?;
         write_atomic(&output, &bytes)?;
         let minutes = start.elapsed().as_secs_f64() / 60.0;
         complain(&format!("{name}: {minutes:.1} minutes"));
@@ -103,6 +118,9 @@ impl<'a> Study<'a> {
                 let mut trainer = Trainer::new(plan.problem(), settings);
                 trainer.run(trainer.steps());
                 let [miss, silent] = trainer.validation();
+                if !miss.is_finite() || miss > 2.0 * silent {
+                    return Err(NotTrained.into());
+                }
                 let trained = (trainer.layers(), miss / silent.max(f64::MIN_POSITIVE));
                 self.networks.entry(key).or_insert(trained).clone()
             }

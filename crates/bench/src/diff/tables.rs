@@ -1,28 +1,37 @@
 //! What each choice of the paper is worth, in the form of its tables 2 to 4 and 6: Mira at a small budget.
 
 use super::face::FaceOf;
-use super::study::{Study, Variation};
-use super::{VALIDATION, Workshop, between_neighbours, face_samples, learned};
+use super::study::{NotTrained, Study, Variation};
+use super::{VALIDATION, Workshop, between_neighbours, face_samples, learned, reconstruction};
 use crate::console::{Console, complain, print, table};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use understudy_io::dataset::DatasetReader;
+use understudy_io::write_atomic;
 use understudy_jobs::sample::{SampleConfig, record};
 use understudy_jobs::twin::diff::{Coordinates, DiffSettings, Loss};
 use understudy_jobs::twin::eval::{EvalConfig, eval};
 use understudy_jobs::{Silent, rigs};
+use understudy_report::plot::{LinePlot, Plot as _, Scale, Series};
 use understudy_rigs::Rig;
 
 /// A name, and what it changes.
 type Change = (&'static str, fn(&mut DiffSettings));
 
 /// The first is ours as it is. Those that share most of the work with their neighbours are next to each other.
-const CHANGES: [Change; 27] = [
-    ("ours", |_| {}),
+const CHANGES: [Change; 31] = [
+    (OURS, |_| {}),
     ("1 hidden layer", |s| s.widths = layers(s, 1)),
     ("3 hidden layers", |s| s.widths = layers(s, 3)),
     ("4 hidden layers", |s| s.widths = layers(s, 4)),
     ("5 hidden layers", |s| s.widths = layers(s, 5)),
+    ("128 wide", |s| s.widths = wide(s, 128)),
+    ("256 wide", |s| s.widths = wide(s, 256)),
+    ("1024 wide", |s| s.widths = wide(s, 1024)),
+    ("SGD as in the paper, as many steps", |s| {
+        let DiffSettings { optimiser, schedule, rate, .. } = DiffSettings::paper();
+        (s.optimiser, s.schedule, s.rate) = (optimiser, schedule, rate);
+    }),
     ("L2 loss", |s| s.loss = Loss::L2),
     ("64 vertices in the loss", |s| s.loss_vertices = 64),
     ("1024 vertices in the loss", |s| s.loss_vertices = 1024),
@@ -50,6 +59,75 @@ const CHANGES: [Change; 27] = [
 const DATA: [usize; 3] = [25, 50, 75];
 /// Seeds of the comparison with local offsets.
 const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// The row that all others are beside.
+const OURS: &str = "ours";
+
+/// A curve over rows: its name, which rows are points of it (what stands before and behind the number in a row's name), and
+/// the number of our own row.
+struct Sweep {
+    name: &'static str,
+    around: [&'static str; 2],
+    ours: Option<fn(&DiffSettings) -> f64>,
+}
+
+const SWEEPS: [Sweep; 6] = [
+    Sweep {
+        name: "components, per cent",
+        around: ["", " % components"],
+        ours: Some(|s| s.components_percent),
+    },
+    Sweep { name: "hidden layers", around: ["", " hidden layer"], ours: Some(|s| s.widths.len() as f64) },
+    Sweep { name: "width", around: ["", " wide"], ours: Some(|s| s.widths[0] as f64) },
+    Sweep { name: "anchors, per cent", around: ["", " % anchors"], ours: Some(|s| s.anchors_percent) },
+    // Ours is chosen on held-back poses, anchor by anchor.
+    Sweep { name: "anchor weight", around: ["anchor weight ", ""], ours: None },
+    Sweep { name: "poses, per cent", around: ["", " % of the poses"], ours: Some(|_| 100.0) },
+];
+
+impl Sweep {
+    /// Where a row lies on the curve.
+    fn place(&self, row: &str) -> Option<f64> {
+        if row == OURS {
+            return self.ours.map(|ours| ours(&DiffSettings::default()));
+        }
+        let [before, behind] = self.around;
+        let number = row.trim_end_matches('s').strip_prefix(before)?;
+        number.strip_suffix(behind.trim_end_matches('s'))?.parse().ok()
+    }
+
+    /// Mean errors of the two tests; `None` where there are not two points to join.
+    fn plot(&self, rows: &[Vec<String>], about: &str) -> Option<LinePlot> {
+        /// Where the mean errors stand in a row.
+        const TESTS: [(&str, usize); 2] = [("held-out frames", 3), (VALIDATION, 5)];
+        let log = matches!(self.name, "anchor weight" | "width");
+        let mut plot = LinePlot::new(about).x_label(self.name).y_label("mean error, mm").x_scale(if log {
+            Scale::Log
+        } else {
+            Scale::Linear
+        });
+        for (test, column) in TESTS {
+            let point = |row: &Vec<String>| Some([self.place(&row[0])?, row.get(column)?.parse().ok()?]);
+            let mut points: Vec<[f64; 2]> = rows.iter().filter_map(point).collect();
+            points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            if points.len() < 2 {
+                return None;
+            }
+            plot = plot.series(Series::new(test, points));
+        }
+        Some(plot)
+    }
+
+    /// The picture's file.
+    fn file(&self) -> String {
+        let words = self.name.split(',').next().unwrap_or(self.name).replace(' ', "-");
+        format!("tables-{words}.svg")
+    }
+}
+
+fn wide(settings: &DiffSettings, width: usize) -> Vec<usize> {
+    vec![width; settings.widths.len()]
+}
 
 fn layers(settings: &DiffSettings, count: usize) -> Vec<usize> {
     vec![settings.widths.first().copied().unwrap_or(512); count]
@@ -118,7 +196,7 @@ impl Budget {
 pub fn ours(workshop: &Workshop, budget: Budget) -> Result<PathBuf> {
     let [train, ..] = budget.data(workshop)?;
     let mut study = Study::new(workshop, budget.rig()?, &train);
-    study.twin(&budget.named("ours"), &Variation::new(brief(budget.steps), budget.poses))
+    study.twin(&budget.named(OURS), &Variation::new(brief(budget.steps), budget.poses))
 }
 
 /// One row: prediction errors as tables 2 to 4 have them, then vertices on the two tests.
@@ -160,7 +238,18 @@ pub fn tables(workshop: &Workshop, budget: Budget) -> Result<()> {
     let mut study = Study::new(workshop, rig, &train);
     let mut rows = Vec::new();
     let mut one = |name: &str, variation: Variation| -> Result<()> {
-        let twin = study.twin(&budget.named(name), &variation)?;
+        let twin = match study.twin(&budget.named(name), &variation) {
+            Ok(twin) => twin,
+            // Says something too, and the other rows stand for themselves.
+            Err(error) if error.is::<NotTrained>() => {
+                let mut row = vec![format!("{name}: {error}")];
+                row.resize(HEAD.len(), "-".to_owned());
+                complain(&row[0]);
+                rows.push(row);
+                return Ok(());
+            }
+            Err(other) => return Err(other),
+        };
         let row = weigh(name, &twin, &tests)?;
         // A run that is interrupted has shown something.
         complain(&row.join("  "));
@@ -186,6 +275,14 @@ pub fn tables(workshop: &Workshop, budget: Budget) -> Result<()> {
         "differential: mean miss of held-back differential coordinates as a share of that of their mean; subspace: of \
          anchors",
     );
+    print(&reconstruction(&workshop.at(&format!("{}.twin", budget.named(OURS))))?);
+    for sweep in SWEEPS {
+        if let Some(plot) = sweep.plot(&rows, &budget.text(vertices)) {
+            let file = workshop.at(&sweep.file());
+            write_atomic(&file, plot.to_svg().as_bytes())?;
+            print(&file.display().to_string());
+        }
+    }
     Ok(())
 }
 
@@ -249,5 +346,28 @@ mod tests {
             settings.check().expect("its numbers make sense");
             assert!(changed[..index].iter().all(|other| other != settings), "{}", CHANGES[index].0);
         }
+    }
+
+    #[test]
+    fn every_curve_has_its_rows() {
+        let row = |name: &str| {
+            let mut row = vec![name.to_owned()];
+            row.extend((1..HEAD.len()).map(|column| format!("0.{column}")));
+            row
+        };
+        let shares = DATA.map(|share| format!("{share} % of the poses"));
+        let names = CHANGES.iter().map(|(name, _)| *name).chain(shares.iter().map(String::as_str));
+        let rows: Vec<Vec<String>> = names.map(row).collect();
+        let points = |sweep: &Sweep| rows.iter().filter_map(|row| sweep.place(&row[0])).collect::<Vec<f64>>();
+        let found: Vec<usize> = SWEEPS.iter().map(|sweep| points(sweep).len()).collect();
+        assert_eq!(found, [6, 5, 4, 3, 8, 4]);
+        assert_eq!(points(&SWEEPS[1]), [2.0, 1.0, 3.0, 4.0, 5.0]);
+        for sweep in SWEEPS {
+            let svg = sweep.plot(&rows, "a budget").expect("there are points").to_svg();
+            assert!(svg.contains(sweep.name) && svg.contains(VALIDATION), "{}", sweep.file());
+            assert!(sweep.plot(&rows[..1], "a budget").is_none(), "one point is no curve");
+        }
+        let files: std::collections::BTreeSet<String> = SWEEPS.iter().map(Sweep::file).collect();
+        assert_eq!(files.len(), SWEEPS.len());
     }
 }

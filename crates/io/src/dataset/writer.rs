@@ -6,7 +6,7 @@ use super::header::Manifest;
 use super::{
     Chunk, ChunkShape, DatasetError, DatasetHeader, DatasetRest, MANIFEST, REST, chunk_path, content_hash,
 };
-use crate::{ReadError, WriteError, read_bytes, write_atomic};
+use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -134,6 +134,18 @@ impl DatasetWriter {
         (0..written.len()).filter(|chunk| written[*chunk].is_none()).collect()
     }
 
+    /// Reads back a chunk that is on the disk; `None` where it is still to be written.
+    pub fn chunk(&self, index: usize) -> Result<Option<Chunk>, DatasetError> {
+        let Some(hash) = self.lock().get(index).cloned().flatten() else { return Ok(None) };
+        let path = chunk_path(&self.folder, index);
+        let (chunk, note) = parse_noted(&read_bytes(&path)?).map_err(ReadError::content(&path))?;
+        if note.sha256 != hash || !self.is_its_own(index, &chunk, &note) {
+            let problem = ParseError::new("content", "was changed by another program");
+            return Err(ReadError::content(&path)(problem).into());
+        }
+        Ok(Some(chunk))
+    }
+
     /// Writes a chunk, whole or not at all. Chunks may come in any order and from any thread.
     pub fn write_chunk(&self, index: usize, chunk: &Chunk) -> Result<(), DatasetError> {
         let bad = |problem: String| DatasetError::BadChunk { chunk: index, problem };
@@ -177,7 +189,7 @@ impl DatasetWriter {
 pub(super) fn read_manifest(path: &Path) -> Result<Manifest, ReadError> {
     let bytes = read_bytes(path)?;
     let text = std::str::from_utf8(&bytes)
-        .map_err(|error| crate::ParseError::new(format!("byte {}", error.valid_up_to()), "is not UTF-8"));
+        .map_err(|error| ParseError::new(format!("byte {}", error.valid_up_to()), "is not UTF-8"));
     text.and_then(Manifest::parse).map_err(ReadError::content(path))
 }
 

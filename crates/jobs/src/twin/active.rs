@@ -1,8 +1,9 @@
 //! Active sampling: in rounds, poses are drawn where a small ensemble disagrees most, and the rig says what they look
 //! like. Beside it, for comparison, as many plainly random poses. Start at [`sample_actively`].
 
-use super::auto::method_for;
+use super::auto::method_of;
 use crate::outputs::check_folder;
+use crate::sample::SampleConfig;
 use crate::{Event, JobError, Watch, rigs, threads};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,10 @@ pub struct ActiveConfig {
     pub rounds: usize,
     /// Where proposals are drawn from; `None` for the rig's clips times noise where it has some, else sparse.
     pub method: Option<Method>,
+    /// Clips of the rig from which nothing is proposed.
+    pub exclude: Vec<String>,
+    /// Share of every clip's frames from which nothing is proposed: they are for tests.
+    pub hold_out: f32,
     /// Proposals per pose that is taken.
     pub proposals: usize,
     /// How strongly disagreement decides: proposals are taken with a chance that grows with this power of it.
@@ -40,6 +45,12 @@ pub struct ActiveConfig {
     pub seed: u64,
     /// Threads; the dataset does not depend on it.
     pub threads: usize,
+    /// Poses a chunk; `None` for the usual number. An interrupted run loses those of the chunk that it was filling.
+    pub chunk: Option<u64>,
+    /// Processes or connections of a rig that is another program, as [`SampleConfig::workers`].
+    pub workers: Option<usize>,
+    /// Seconds that such a rig has for an answer.
+    pub timeout: f64,
     /// Also evaluate as many plainly random poses, and measure both.
     pub compare: bool,
     /// Folder for `active.csv` and `active.svg` of that comparison.
@@ -54,10 +65,15 @@ impl Default for ActiveConfig {
             poses: 1000,
             rounds: 6,
             method: None,
+            exclude: Vec::new(),
+            hold_out: 0.0,
             proposals: 8,
             greed: 2.0,
             seed: 1,
             threads: threads::available(),
+            chunk: None,
+            workers: None,
+            timeout: SampleConfig::default().timeout,
             compare: true,
             report: None,
         }
@@ -106,6 +122,8 @@ pub struct ActiveReport {
     pub method: Method,
     /// Poses in the dataset.
     pub poses: usize,
+    /// Those of them that an earlier run had recorded already: the rig was not asked for them again.
+    pub resumed_from: usize,
     /// In order.
     pub rounds: Vec<ActiveRound>,
     /// Share of the random poses with which the active ones reach the random ones' last error (mean and 95 %); above 1
@@ -117,16 +135,25 @@ pub struct ActiveReport {
     pub seconds: f64,
 }
 
-/// Records the dataset. The same settings give the same bytes; a folder that is whole is left as it is.
+/// Records the dataset. The same settings give the same bytes. Poses of chunks that an earlier run wrote are read, not asked
+/// of the rig again; a folder that is whole is left as it is. Poses of the comparison with random ones lie in no folder:
+/// every run with [`ActiveConfig::compare`] asks for these.
 pub fn sample_actively(config: &ActiveConfig, watch: &dyn Watch) -> Result<ActiveReport, JobError> {
     check_folder(&config.output)?;
     config.report.as_deref().map(check_folder).transpose()?;
-    let opened = rigs::open(&config.rig, watch)?.rig;
+    let asked = SampleConfig {
+        rig: config.rig.clone(),
+        workers: config.workers,
+        timeout: config.timeout,
+        threads: config.threads,
+        ..SampleConfig::default()
+    };
+    let opened = rigs::open_with(&config.rig, asked.external()?, watch)?.rig;
     if opened.specs().is_empty() {
         return Err(JobError::unusable(&config.rig, "has no controls to pose"));
     }
     let method = match config.method {
-        None => method_for(&config.rig, &crate::Silent)?,
+        None => method_of(opened.as_ref()),
         Some(Method::Clips) => {
             return Err(JobError::setting("--method", "frames of clips are not drawn: noise is, on clips"));
         }
@@ -147,14 +174,34 @@ pub fn record(
         let problem = "at least 8 poses, one round and one proposal per pose are wanted";
         return Err(JobError::setting("--active", problem));
     }
+    if config.chunk == Some(0) {
+        return Err(JobError::setting("--chunk", "at least one pose per chunk is wanted"));
+    }
     if !(config.greed.is_finite() && config.greed >= 0.0) {
         return Err(JobError::setting("greed", format!("{}; 0 or more is wanted", config.greed)));
     }
     let start = Instant::now();
     let source = |seed: u64| {
-        let sampling = SamplingConfig { method, seed, ..SamplingConfig::default() };
+        let sampling = SamplingConfig {
+            method,
+            seed,
+            exclude: config.exclude.clone(),
+            hold_out: config.hold_out,
+            ..SamplingConfig::default()
+        };
         sampling.build(rig.specs(), rig.clips()).map_err(JobError::sampling(&config.rig))
     };
+    let mut settings = BTreeMap::from([
+        ("proposals".to_owned(), format!("{} {} per pose", config.proposals, method)),
+        ("rounds".to_owned(), config.rounds.to_string()),
+        ("greed".to_owned(), config.greed.to_string()),
+    ]);
+    if !config.exclude.is_empty() {
+        settings.insert("exclude".into(), config.exclude.join(", "));
+    }
+    if config.hold_out > 0.0 {
+        settings.insert("held_out".into(), format!("the others, a share of {}", config.hold_out));
+    }
     let header = DatasetHeader {
         rig: rigs::lasting(&config.rig).into_owned(),
         rig_file: (!rigs::Names::contains(&config.rig))
@@ -162,14 +209,10 @@ pub fn record(
             .flatten(),
         method: "active".into(),
         seed: config.seed,
-        settings: BTreeMap::from([
-            ("proposals".to_owned(), format!("{} {} per pose", config.proposals, method)),
-            ("rounds".to_owned(), config.rounds.to_string()),
-            ("greed".to_owned(), config.greed.to_string()),
-        ]),
+        settings,
         controls: rig.specs().clone(),
         poses: total,
-        chunk_size: DatasetHeader::CHUNK_SIZE,
+        chunk_size: config.chunk.map_or(DatasetHeader::CHUNK_SIZE, |chunk| chunk as usize),
     };
     let rest = DatasetRest {
         mesh: rig.mesh().clone(),
@@ -179,8 +222,10 @@ pub fn record(
     let pool = threads::pool(config.threads)?;
     let sampler = Sampler { rig, config, local: Local::new(rig), watch };
     let proposals = source(config.seed)?;
-    // A rig that fails at once leaves no folder behind.
-    sampler.evaluate(&[proposals.pose(0)])?;
+    // A rig that fails at once leaves no folder behind; one that has answered before is not asked.
+    if !config.output.join("dataset.toml").exists() {
+        sampler.evaluate(&[proposals.pose(0)])?;
+    }
     let writer = DatasetWriter::resume(&config.output, &header, &rest)?;
     let mut recorder = Recorder::new(writer, &header);
 
@@ -233,6 +278,7 @@ pub fn record(
                 plain_drawn += batch as u64;
             }
         }
+        let resumed_from = recorder.known;
         recorder.finish()?;
         watch.event(Event::Finished);
         let share = share(&rounds);
@@ -241,6 +287,7 @@ pub fn record(
             rig: config.rig.clone(),
             method,
             poses: total,
+            resumed_from,
             rounds,
             share,
             files: Vec::new(),
@@ -359,7 +406,7 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// The rig's word, some poses at a time; recorded on the way where that is wanted.
+    /// The rig's word, some poses at a time; recorded on the way where that is wanted, and read where it was recorded before.
     fn rows(&self, poses: &[Controls], mut recorder: Option<&mut Recorder>) -> Result<Rows, JobError> {
         const AT_ONCE: usize = 64;
         let mut rows =
@@ -368,11 +415,20 @@ impl Sampler<'_> {
             if self.watch.should_stop() {
                 return Err(JobError::Stopped);
             }
-            for (controls, posed) in poses.iter().zip(self.evaluate(poses)?) {
+            let known = match recorder.as_deref_mut() {
+                Some(recorder) => recorder.known(poses)?,
+                None => vec![None; poses.len()],
+            };
+            let asked = poses.iter().zip(&known).filter(|(_, known)| known.is_none());
+            let asked: Vec<Controls> = asked.map(|(controls, _)| controls.clone()).collect();
+            let mut answers = self.evaluate(&asked)?.into_iter();
+            for (controls, known) in poses.iter().zip(known) {
+                let was_known = known.is_some();
+                let posed = known.or_else(|| answers.next()).expect("what is not known was asked");
                 rows.controls.extend_from_slice(&controls.0);
                 rows.offsets.extend(self.local.row(&posed));
                 if let Some(recorder) = recorder.as_deref_mut() {
-                    recorder.push(controls, &posed)?;
+                    recorder.push(controls, &posed, was_known)?;
                 }
             }
         }
@@ -389,34 +445,62 @@ impl Sampler<'_> {
     }
 }
 
-/// Fills chunks in order; those that an earlier run wrote are left as they are.
+/// Fills chunks in order; those that an earlier run wrote are read, and left as they are.
 struct Recorder {
     writer: DatasetWriter,
-    missing: Vec<usize>,
     chunk: Chunk,
-    index: usize,
+    /// Whether all poses of the chunk were read from the file that it has.
+    is_kept: bool,
     size: usize,
-    left: usize,
+    total: usize,
+    /// Poses so far, and those of them that an earlier run recorded.
+    pushed: usize,
+    known: usize,
+    /// The chunk that was read last, and its number.
+    read: Option<(usize, Option<Chunk>)>,
 }
 
 impl Recorder {
     fn new(writer: DatasetWriter, header: &DatasetHeader) -> Self {
         let size = header.chunk_size.min(header.poses);
         let chunk = Chunk::with_capacity(writer.shape(), size);
-        Self { missing: writer.missing(), writer, chunk, index: 0, size, left: header.poses }
+        Self { writer, chunk, is_kept: true, size, total: header.poses, pushed: 0, known: 0, read: None }
     }
 
-    fn push(&mut self, controls: &Controls, pose: &RigPose) -> Result<(), JobError> {
+    /// Of the poses that come next, what an earlier run recorded. A chunk whose controls are others (the ensemble of another
+    /// version chose them) counts for nothing and is written anew.
+    fn known(&mut self, next: &[Controls]) -> Result<Vec<Option<RigPose>>, JobError> {
+        let mut out = Vec::with_capacity(next.len());
+        for (ahead, controls) in next.iter().enumerate() {
+            let (index, pose) = ((self.pushed + ahead) / self.size, (self.pushed + ahead) % self.size);
+            if self.read.as_ref().is_none_or(|(number, _)| *number != index) {
+                self.read = Some((index, self.writer.chunk(index)?));
+            }
+            let chunk = self.read.as_ref().and_then(|(_, chunk)| chunk.as_ref());
+            let same = chunk.filter(|chunk| chunk.controls_of(pose) == *controls);
+            out.push(same.map(|chunk| {
+                let mut found = RigPose::default();
+                found.vertices = chunk.vertices_of(pose);
+                found.global = chunk.skeleton_of(pose);
+                found
+            }));
+        }
+        Ok(out)
+    }
+
+    fn push(&mut self, controls: &Controls, pose: &RigPose, was_known: bool) -> Result<(), JobError> {
         self.chunk
             .push(controls, &pose.global, &pose.vertices)
             .map_err(|problem| JobError::Machine(problem.to_string()))?;
-        self.left -= 1;
-        if self.chunk.len() == self.size || self.left == 0 {
-            if self.missing.contains(&self.index) {
-                self.writer.write_chunk(self.index, &self.chunk)?;
+        self.known += usize::from(was_known);
+        self.is_kept &= was_known;
+        self.pushed += 1;
+        if self.chunk.len() == self.size || self.pushed == self.total {
+            if !self.is_kept {
+                self.writer.write_chunk((self.pushed - 1) / self.size, &self.chunk)?;
             }
-            self.index += 1;
             self.chunk.clear();
+            self.is_kept = true;
         }
         Ok(())
     }

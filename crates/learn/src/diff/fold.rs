@@ -34,6 +34,23 @@ pub struct FoldReport {
     pub max_mm: f64,
 }
 
+impl FoldReport {
+    /// Which of the two limits the map does not keep, in one line.
+    pub fn missed(&self) -> Option<String> {
+        let kept = self.within_limit >= ALMOST_ALL && self.max_mm <= f64::from(ALL_MM);
+        (!kept).then(|| {
+            format!(
+                "the folded reconstruction is not as near the solve as it should be: {:.3} % of the vertices of {} poses lie \
+                 within {ALMOST_ALL_MM} mm of it ({:.1} % are wanted), the farthest is {:.3} mm away ({ALL_MM} at most)",
+                100.0 * self.within_limit,
+                self.poses,
+                100.0 * ALMOST_ALL,
+                self.max_mm
+            )
+        })
+    }
+}
+
 /// What networks say of one pose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {

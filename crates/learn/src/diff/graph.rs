@@ -200,6 +200,11 @@ impl<'a> Reconstruction<'a> {
         Some(Self { graph, anchors: anchors.to_vec(), factor })
     }
 
+    /// Number of vertices.
+    pub fn vertex_count(&self) -> usize {
+        self.graph.len()
+    }
+
     /// Solves for many right-hand sides: columns of `[V]` each, in place. The result does not depend on threads.
     pub fn solve(&self, columns: &mut [Vec<f64>]) {
         columns.par_chunks_mut(COLUMNS).for_each(|columns| {

@@ -1,7 +1,9 @@
 //! Which features each anchor's mini-network sees: those that move the anchor. Found on the live rig by moving every
-//! control at random poses by large steps, as the paper does; else estimated from the poses.
+//! control at random poses by large steps, as the paper does; else estimated from the poses. On the way it is seen which
+//! controls move nothing at all.
 
 use super::features::Features;
+use super::linear::Linear;
 use super::nonlinear::Unskinning;
 use super::{DiffLearnError, DiffSettings};
 use crate::Recording;
@@ -14,10 +16,21 @@ use understudy_runtime::diff::BONE_INPUTS;
 const MOVED: f32 = 0.002;
 /// A feature that changes by less, in deviations, stays as it is.
 const CHANGED: f32 = 1e-3;
+/// A vertex that moves by less stays where it is, cm: on a body of two metres that is rounding.
+const ROUNDING: f32 = 1e-4;
 /// Poses that suffice for an estimate.
 const MOST_POSES: usize = 1500;
 
-/// For every anchor the features that move it, ascending. `parents`: see [`Features::new`].
+/// What the live rig says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Influence {
+    /// For every anchor the features that move it, ascending.
+    pub of_anchors: Vec<Vec<u32>>,
+    /// Controls that moved no vertex anywhere, ascending.
+    pub idle: Vec<usize>,
+}
+
+/// Moves every control. `parents`: see [`Features::new`].
 pub fn probe(
     rig: &dyn Rig,
     unskinning: &Unskinning,
@@ -25,7 +38,7 @@ pub fn probe(
     features: &Features,
     anchors: &[u32],
     settings: &DiffSettings,
-) -> Result<Vec<Vec<u32>>, DiffLearnError> {
+) -> Result<Influence, DiffLearnError> {
     let specs = rig.specs();
     let bones = parents.len();
     let measure = |pose: &RigPose, controls: &Controls| -> (Vec<Vec3>, Vec<f32>) {
@@ -55,15 +68,15 @@ pub fn probe(
         let mut pose = RigPose::default();
         rig.evaluate(&controls, &mut pose)?;
         let (places, seen) = measure(&pose, &controls);
-        Ok::<_, DiffLearnError>((controls, places, seen))
+        Ok::<_, DiffLearnError>((controls, places, seen, pose.vertices))
     };
     let bases =
         (0..=settings.probe_poses).into_par_iter().map(base).collect::<Result<Vec<_>, DiffLearnError>>()?;
-    // Per control: the anchors that it moves and the features that tell of it.
-    let one = |pose: &mut RigPose, control: usize| -> Result<(Vec<bool>, Vec<bool>), DiffLearnError> {
-        let mut found = (vec![false; anchors.len()], vec![false; features.count()]);
+    // Per control: the anchors that it moves, the features that tell of it, and whether it moves any vertex.
+    let one = |pose: &mut RigPose, control: usize| -> Result<(Vec<bool>, Vec<bool>, bool), DiffLearnError> {
+        let mut found = (vec![false; anchors.len()], vec![false; features.count()], false);
         let spec = specs.get(control);
-        for (index, (controls, places, seen)) in bases.iter().enumerate() {
+        for (index, (controls, places, seen, vertices)) in bases.iter().enumerate() {
             let mut controls = controls.clone();
             let other = Random::stream(control as u64, index as u64).uniform(spec.low, spec.high);
             for value in [spec.low, spec.high, other] {
@@ -74,20 +87,56 @@ pub fn probe(
                 moved.for_each(|(flag, (a, b))| *flag |= a.distance(*b) > MOVED);
                 let changed = found.1.iter_mut().zip(seen.iter().zip(&now.1));
                 changed.for_each(|(flag, (a, b))| *flag |= (a - b).abs() > CHANGED);
+                found.2 =
+                    found.2 || vertices.iter().zip(&pose.vertices).any(|(a, b)| a.distance(*b) > ROUNDING);
             }
         }
         Ok(found)
     };
-    let found: Vec<(Vec<bool>, Vec<bool>)> =
+    let found: Vec<(Vec<bool>, Vec<bool>, bool)> =
         (0..specs.len()).into_par_iter().map_init(RigPose::default, one).collect::<Result<_, _>>()?;
     let of = |anchor: usize| {
         let mut seen = vec![false; features.count()];
-        for (_, tells) in found.iter().filter(|(moves, _)| moves[anchor]) {
+        for (_, tells, _) in found.iter().filter(|(moves, ..)| moves[anchor]) {
             seen.iter_mut().zip(tells).for_each(|(seen, tells)| *seen |= tells);
         }
         (0u32..).zip(seen).filter(|(_, seen)| *seen).map(|(feature, _)| feature).collect()
     };
-    Ok((0..anchors.len()).map(of).collect())
+    let idle = (0..specs.len()).filter(|control| !found[*control].2).collect();
+    Ok(Influence { of_anchors: (0..anchors.len()).map(of).collect(), idle })
+}
+
+/// Without a live rig: controls among the features that nothing follows beyond chance. What is linear says so by its
+/// weight: of a control that moves nothing it is about as large as `√(energy / poses)` of what the linear part leaves. Of
+/// what is not linear, no anchor sees it. Nothing is said where there are no anchors to ask.
+pub fn estimate_idle(
+    features: &Features,
+    linear: &Linear,
+    energy: &[f64],
+    of_anchors: &[Vec<u32>],
+    bones: usize,
+    poses: usize,
+) -> Vec<usize> {
+    /// Squared, in deviations: the largest of some hundred thousand random numbers stays below.
+    const CHANCE: f64 = 25.0;
+    if of_anchors.is_empty() {
+        return Vec::new();
+    }
+    let count = features.count();
+    let is_idle = |feature: usize| {
+        let unseen = of_anchors.iter().all(|seen| seen.binary_search(&(feature as u32)).is_err());
+        let mut rows = linear.weights.chunks_exact(3 * count).zip(energy);
+        unseen
+            && rows.all(|(rows, energy)| {
+                let limit = CHANCE * energy / poses.max(1) as f64 + f64::from(ROUNDING).powi(2);
+                rows.iter().skip(feature).step_by(count).all(|weight| f64::from(*weight).powi(2) < limit)
+            })
+    };
+    let control = |(feature, input): (usize, &u32)| {
+        let control = (*input as usize).checked_sub(bones * BONE_INPUTS)?;
+        is_idle(feature).then(|| features.controls[control] as usize)
+    };
+    features.parts.inputs.iter().enumerate().filter_map(control).collect()
 }
 
 /// Without a live rig: features with which an anchor's displacement, or its square, correlates more than chance does in

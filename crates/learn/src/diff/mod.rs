@@ -21,6 +21,7 @@ pub mod skin;
 mod subspace;
 #[cfg(test)]
 mod tests;
+pub mod timing;
 
 pub use differential::{Trainer, TrainerState};
 pub use fold::FoldReport;

@@ -68,6 +68,8 @@ pub struct Plan {
     pub anchor_features: Vec<Vec<u32>>,
     /// Whether these were found on the live rig.
     pub probed: bool,
+    /// Controls that move nothing: on the live rig, else as far as the poses tell.
+    pub idle: Vec<usize>,
     /// Displacements of the anchors, `[N × 3A]` cm.
     pub(super) anchor_places: Vec<f32>,
     /// Mean differential coordinates, `[3V]` cm.
@@ -96,6 +98,10 @@ pub struct DiffReport {
     pub features: usize,
     /// Controls that take one value in all poses.
     pub still_controls: Vec<String>,
+    /// Controls that take many values and move nothing: on the live rig where there is one, else that nothing follows in
+    /// these poses.
+    #[serde(default)]
+    pub idle_controls: Vec<String>,
     /// Share of the displacement, root mean square, that its linear part leaves to the networks; one without it.
     pub linear_left: f64,
     /// Islands of the mesh, once vertices at one place are joined.
@@ -184,10 +190,20 @@ impl Plan {
         let looked: Vec<(Vec<f32>, usize)> = all.par_chunks(BLOCK).map(look).collect();
         let singular = looked.iter().map(|(_, singular)| singular).sum();
         let anchor_places: Vec<f32> = looked.into_iter().flat_map(|(places, _)| places).collect();
-        let anchor_features = match rig {
-            _ if settings.single_network => vec![(0..features.count() as u32).collect(); anchors.len()],
-            Some(rig) => influence::probe(rig, &unskinning, &parents, &features, &anchors, settings)?,
-            None => influence::estimate(poses, &features, &trained, &anchor_places, anchors.len()),
+        let (anchor_features, idle) = match rig {
+            _ if settings.single_network => {
+                (vec![(0..features.count() as u32).collect(); anchors.len()], Vec::new())
+            }
+            Some(rig) => {
+                let found = influence::probe(rig, &unskinning, &parents, &features, &anchors, settings)?;
+                (found.of_anchors, found.idle)
+            }
+            None => {
+                let own = influence::estimate(poses, &features, &trained, &anchor_places, anchors.len());
+                let (bones, count) = (parents.len(), trained.len());
+                let idle = influence::estimate_idle(&features, &linear, &energy, &own, bones, count);
+                (own, idle)
+            }
         };
 
         let wanted = ((settings.components_percent / 100.0 * vertices as f64).round() as usize).max(1);
@@ -239,6 +255,7 @@ impl Plan {
             added_anchors,
             anchor_features,
             probed: rig.is_some(),
+            idle,
             anchor_places,
             delta_mean: basis.mean,
             decoder,
@@ -376,14 +393,13 @@ impl Plan {
             let first = poses.controls_of(0)[*control];
             (0..poses.len()).all(|pose| poses.controls_of(pose)[*control] == first)
         };
+        let name = |control: usize| poses.specs.get(control).name.clone();
         let report = DiffReport {
             skin: self.source,
             singular_blends: self.singular,
             features: self.features.count(),
-            still_controls: (0..poses.specs.len())
-                .filter(still)
-                .map(|control| poses.specs.get(control).name.clone())
-                .collect(),
+            still_controls: (0..poses.specs.len()).filter(still).map(name).collect(),
+            idle_controls: self.idle.iter().copied().filter(|control| !still(control)).map(name).collect(),
             linear_left: self.linear.left,
             islands: self.graph.islands,
             joined: self.graph.joined,

@@ -173,7 +173,7 @@ fn probed_transforms_equal_the_skins_on_a_linear_skin() {
     let probed = skin::probe(&rig).expect("a rig that can be probed");
     let mut pose = RigPose::default();
     let mut random = Random::new(9);
-    let mut worst = 0.0f32;
+    let mut worst = [0.0f32; 2];
     for _ in 0..20 {
         let controls = Controls(rig.specs.iter().map(|s| random.uniform(s.low, s.high)).collect());
         rig.evaluate(&controls, &mut pose).expect("valid controls");
@@ -186,12 +186,15 @@ fn probed_transforms_equal_the_skins_on_a_linear_skin() {
         let matrices = a.skinning_matrices(&pose.global.0);
         for vertex in 0..rig.mesh.vertex_count() {
             let [a, b] = [&a, &b].map(|own| own.transform(vertex, &matrices).to_cols_array());
-            // Lengths of axes are shares of one; places are cm.
-            let miss = a[..9].iter().zip(&b[..9]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            worst = worst.max(miss);
+            // Lengths of axes are shares of one; places are cm, of which the sheet has some dozens.
+            let miss = |numbers: std::ops::Range<usize>| {
+                let pairs = a[numbers.clone()].iter().zip(&b[numbers]);
+                pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+            };
+            worst = [worst[0].max(miss(0..9)), worst[1].max(miss(9..12))];
         }
     }
-    assert!(worst < 1e-5, "{worst}");
+    assert!(worst[0] < 1e-5 && worst[1] < 1e-5 * 22.0, "{worst:?}");
 }
 
 #[test]
@@ -222,6 +225,37 @@ fn displacements_come_back_through_the_skin_and_singular_blends_are_counted() {
     let (moved, singular) = flat.displacements(&opposite, &[Vec3::new(1.5, 7.0, -4.0)]);
     assert_eq!(singular, 1);
     assert!(moved[0].is_finite() && moved[0].length() < 2.0, "{}", moved[0]);
+}
+
+#[test]
+fn a_fold_that_keeps_its_limits_says_nothing_and_another_says_which() {
+    let report =
+        |within_limit, max_mm| FoldReport { rank: 9, run_rank: 4.0, poses: 800, within_limit, max_mm };
+    assert_eq!(report(0.9995, 0.4).missed(), None);
+    let far = report(0.9995, 0.62).missed().expect("a vertex is too far");
+    assert!(far.contains("0.620 mm") && far.contains("0.5 at most"), "{far}");
+    let many = report(0.98, 0.4).missed().expect("too many are far");
+    assert!(many.contains("98.000 %") && many.contains("800 poses") && many.contains("99.9 %"), "{many}");
+}
+
+#[test]
+fn controls_that_move_nothing_are_named() {
+    // On the live rig: `dead` is one value in all recorded poses of the sheet, here it varies as the others do.
+    let rig = Sheet::new(4.0);
+    let mut recording = rig.record(80);
+    let controls = rig.specs.len();
+    let mut random = Random::new(3);
+    recording.controls.chunks_exact_mut(controls).for_each(|pose| pose[4] = random.uniform(0.0, 1.0));
+    let plan = Plan::new(&recording, Some(&rig), None, &brief()).expect("it can be learned");
+    assert_eq!(plan.idle, [4]);
+    // A sheet that does not puff up is all skin: of the controls that are no joints, none moves anything.
+    let flat = Sheet::new(0.0);
+    let probed =
+        influence::probe(&flat, &plan.unskinning, &plan.parents, &plan.features, &plan.anchors, &brief());
+    assert_eq!(probed.expect("valid controls").idle, [3, 4]);
+    // Without the rig the poses tell.
+    let plan = Plan::new(&recording, None, None, &brief()).expect("it can be learned");
+    assert_eq!(plan.idle, [4]);
 }
 
 #[test]

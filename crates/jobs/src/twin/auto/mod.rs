@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use understudy_core::Clip;
+use understudy_rigs::Rig;
 
 /// What to learn, and how good it must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -255,9 +256,13 @@ fn dataset(config: &AutoConfig, watch: &dyn Watch) -> Result<(PathBuf, Option<Ac
 
 /// How a rig is sampled where nobody says: its clips times noise where it has some, else a random share of its controls.
 pub fn method_for(rig: &str, watch: &dyn Watch) -> Result<Method, JobError> {
-    let rig = rigs::open(rig, watch)?.rig;
-    Ok(match rig.clips().iter().any(Clip::is_for_training) {
+    Ok(method_of(rigs::open(rig, watch)?.rig.as_ref()))
+}
+
+/// [`method_for`] of a rig at hand.
+pub(super) fn method_of(rig: &dyn Rig) -> Method {
+    match rig.clips().iter().any(Clip::is_for_training) {
         true => Method::Noise,
         false => Method::Sparse,
-    })
+    }
 }

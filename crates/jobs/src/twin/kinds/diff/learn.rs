@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use understudy_io::read_bytes;
 use understudy_learn::Recording;
+use understudy_learn::diff::timing::{MapOrFactor, map_or_factor};
 use understudy_learn::diff::{
     DiffLearnError, DiffReport, DiffSettings, Plan, SkinSource, TrainedAnchor, Trainer, held_back,
 };
@@ -32,7 +33,7 @@ pub struct DiffLearning {
 }
 
 impl DiffLearning {
-    /// The paper's recipe: [`DiffSettings::paper`]. It has weights of 32 bits.
+    /// The paper's recipe: [`DiffSettings::paper`]. Its weights have 32 bits where [`half`](crate::twin::learn::LearnConfig::half) is off.
     pub fn paper() -> Self {
         Self { anchors: None, settings: DiffSettings::paper() }
     }
@@ -44,6 +45,9 @@ pub struct DiffDetails {
     /// All figures.
     #[serde(flatten)]
     pub figures: DiffReport,
+    /// How long the folded map takes, and how long the solve that it took the place of; none without anchors. Not in the
+    /// twin's file, which is the same on every machine.
+    pub map_or_factor: Option<MapOrFactor>,
     /// Mini-networks that an earlier run had finished, and steps of the differential network.
     pub resumed: [usize; 2],
 }
@@ -82,6 +86,14 @@ impl DiffDetails {
                 figures.fold.max_mm
             ),
         ];
+        if let Some(measured) = self.map_or_factor {
+            let MapOrFactor { map_ms, factor_ms } = measured;
+            lines.push(format!(
+                "from what networks say to vertices, one thread: the map {map_ms:.3} ms, two triangular solves alone \
+                 {factor_ms:.3} ms; {} is faster, the map is stored",
+                measured.faster()
+            ));
+        }
         if self.resumed != [0, 0] {
             let [anchors, steps] = self.resumed;
             lines.push(format!("{anchors} anchors and {steps} steps from an earlier run"));
@@ -247,6 +259,16 @@ impl Learn for DiffLearning {
         let layers = trainer.layers();
         drop(trainer);
         let (mut parts, figures) = plan.finish(&poses, run.rig_name, &layers, &anchors, share, settings);
+        if let Some(message) = figures.fold.missed() {
+            watch.event(Event::Warning { message: &message });
+        }
+        if !figures.idle_controls.is_empty() {
+            let names = figures.idle_controls.join(", ");
+            run.note(&match plan.probed {
+                true => format!("these controls move nothing, whatever the others are: {names}"),
+                false => format!("no vertex follows these controls in the poses: {names}"),
+            });
+        }
         let precision = run.precision();
         if run.config.half {
             let cost = plan.half_error(&poses, &parts).map_err(problem)?;
@@ -254,6 +276,7 @@ impl Learn for DiffLearning {
         }
         run.note_origin(&mut parts.header.training);
         let held_back = held_back(&poses, &plan, &parts, precision).map_err(problem)?;
+        let map_or_factor = map_or_factor(&plan, &parts, precision).map_err(problem)?;
         watch.event(Event::Finished);
         let base = if plan.unskinning.weights.is_some() { "its skinning alone" } else { "the mesh at rest" };
         Ok(Learned {
@@ -264,6 +287,7 @@ impl Learn for DiffLearning {
             advice: "record more poses, or poses of another kind",
             details: LearnDetails::Diff(Box::new(DiffDetails {
                 figures,
+                map_or_factor,
                 resumed: [resumed.into_inner() as usize, resumed_steps],
             })),
             checkpoints,
