@@ -3,7 +3,7 @@
 
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
-import { acceptDrops, complain, download, fileButton, fill, h, toast } from "../lib/dom";
+import { acceptDrops, complain, download, fileButton, fill, fillRigs, h, toast } from "../lib/dom";
 import { readRig, type RigScene } from "../lib/rig";
 import type { Run } from "../lib/server";
 import { Actor } from "../stage/actor";
@@ -153,7 +153,7 @@ class WeightsTab implements Tab {
       if (this.#actor) this.#actor.look.ramp.value = this.#ramp.value;
       const colours = project.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ");
       this.#legend.style.setProperty("--ramp", `linear-gradient(90deg, ${colours})`);
-      fill(this.#rigChoice, project.rigs.map(({ name }) => [name, name] as const), this.#rigChoice.value || "mira");
+      fillRigs(this.#rigChoice, project);
     });
     context.runs.follow((runs) => this.#follow(runs));
     this.#rigChoice.addEventListener("change", () => void this.#open(this.#rigChoice.value).catch(complain));
