@@ -203,11 +203,8 @@ impl Order {
             }
             Order::Motion { rig } => {
                 let (output, given) = project.fresh(&short(&rig), "motion")?;
-                let config = LearnMotionConfig {
-                    rig: project.rig(&rig)?,
-                    output,
-                    ..LearnMotionConfig::default()
-                };
+                let config =
+                    LearnMotionConfig { rig: project.rig(&rig)?, output, ..LearnMotionConfig::default() };
                 plan("motion", format!("motion of {}", short(&rig)), given, move |project, watch| {
                     let report = learn_motion(&config, watch)?;
                     let labels: Vec<&str> = report.labels.iter().map(|label| label.label.as_str()).collect();

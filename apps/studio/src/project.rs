@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use understudy_io::{Format, NpzReader};
+use understudy_io::Format;
+use understudy_io::npz::NpzReader;
 use understudy_jobs::rigs::Names;
 
 /// Where the studio keeps what it makes, inside the project.
@@ -241,7 +242,9 @@ impl Project {
     /// Counts bytes of uploads; an error when they are too many for one run.
     pub fn count_upload(&self, bytes: u64) -> Result<(), Refusal> {
         match self.uploaded.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.run {
-            true => Err(too_large(format!("this run has taken {} of uploads already", size(self.limits.run)))),
+            true => {
+                Err(too_large(format!("this run has taken {} of uploads already", size(self.limits.run))))
+            }
             false => Ok(()),
         }
     }
@@ -486,7 +489,7 @@ mod tests {
     fn archives_and_meshes_are_rigs_where_they_are_characters() {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let archive = |name: &str, array: &str| {
-            let mut npz = understudy_io::NpzWriter::new();
+            let mut npz = understudy_io::npz::NpzWriter::new();
             npz.f32(array, &[3, 3], &[0.0; 9]).f32("deltas", &[1, 3, 3], &[1.0; 9]);
             npz.write(&folder.path().join(name)).expect("writable");
         };

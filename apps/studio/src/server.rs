@@ -37,7 +37,13 @@ pub struct StudioOptions {
 
 impl Default for StudioOptions {
     fn default() -> Self {
-        Self { port: None, project: ".".into(), rigs: Vec::new(), page: None, uploads: UploadLimits::default() }
+        Self {
+            port: None,
+            project: ".".into(),
+            rigs: Vec::new(),
+            page: None,
+            uploads: UploadLimits::default(),
+        }
     }
 }
 

@@ -92,7 +92,7 @@ class Browser {
     await once(browser.server, "listening");
     const address = `http://127.0.0.1:${browser.server.address().port}/bench/page.html`;
     const flags = ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${join(folder, "profile")}`];
-    browser.child = spawn("chromium", [...flags, address], { stdio: "ignore" });
+    browser.child = spawn(process.env.UNDERSTUDY_CHROMIUM ?? "chromium", [...flags, address], { stdio: "ignore" });
     browser.child.on("error", (problem) => browser.#fail(problem));
     browser.child.on("exit", () => browser.#fail(new Error("chromium ended")));
     browser.name = await browser.ask("version");
