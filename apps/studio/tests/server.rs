@@ -541,9 +541,10 @@ fn noise_about_what_is_open_is_answered() {
                 _ => random.below(80),
             };
             // Any bits: NaN, infinities and numbers without end among them.
-            let noise = (0..count).flat_map(|_| (random.next_u64() as u32).to_le_bytes());
-            let words = [kind, index, random.below(9) as u32].into_iter().flat_map(u32::to_le_bytes);
-            socket.send(Message::binary(words.chain(noise).collect::<Vec<u8>>())).await.expect("it is open");
+            let mut words = vec![kind, index, random.below(9) as u32];
+            words.extend((0..count).map(|_| random.next_u64() as u32));
+            let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+            socket.send(Message::binary(bytes)).await.expect("it is open");
             // Whatever it was, the client is still served.
             let wrong = random_command(&mut random);
             if wrong["do"] != "invert_close" {
