@@ -98,7 +98,7 @@ pub fn answer(words: &[&str]) -> Result<String> {
 }
 
 /// Whether a program can be started.
-pub fn exists(program: &str) -> bool {
+pub fn exists(program: impl AsRef<std::ffi::OsStr>) -> bool {
     let probe = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     probe.is_ok_and(|status| status.success())
 }
@@ -116,6 +116,43 @@ pub fn ensure_node() -> Result<()> {
         return Ok(());
     }
     ensure_packages(&["nodejs", "npm"])
+}
+
+/// The browser that pages are tested in: the one that `UNDERSTUDY_CHROMIUM` names, or Debian's.
+pub fn chromium() -> PathBuf {
+    std::env::var_os("UNDERSTUDY_CHROMIUM").map_or_else(|| "chromium".into(), PathBuf::from)
+}
+
+/// Installs Chromium where it is missing: Debian's package, or playwright's own copy elsewhere, into a folder of `target`.
+/// `scripts` is a package that has playwright-core.
+pub fn ensure_chromium(scripts: &std::path::Path) -> Result<PathBuf> {
+    let named = chromium();
+    if exists(&named) {
+        return Ok(named);
+    }
+    if std::env::var_os("UNDERSTUDY_CHROMIUM").is_some() {
+        bail!("UNDERSTUDY_CHROMIUM: {} cannot be started", named.display());
+    }
+    if exists("apt-get") {
+        ensure_packages(&["chromium"])?;
+        return Ok(named);
+    }
+    let folder = std::path::absolute(target_folder().join("browsers")).context("the target has no path")?;
+    run(Command::new("node")
+        .arg(scripts.join("node_modules/playwright-core/cli.js"))
+        .args(["install", "chromium"])
+        .env("PLAYWRIGHT_BROWSERS_PATH", &folder))?;
+    let path = "const { chromium } = await import(process.argv[1]); console.log(chromium.executablePath())";
+    let module = std::path::absolute(scripts.join("node_modules/playwright-core/index.mjs"))
+        .context("the module has no path")?;
+    let output = Command::new("node")
+        .args(["--input-type=module", "--eval", path])
+        .arg(&module)
+        .env("PLAYWRIGHT_BROWSERS_PATH", &folder)
+        .output()
+        .context("cannot start node")?;
+    let browser = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if exists(&browser) { Ok(browser) } else { bail!("{} cannot be started", browser.display()) }
 }
 
 /// Installs Debian packages; nothing where none is named.

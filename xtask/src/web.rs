@@ -2,9 +2,7 @@
 //! that have it), and the TypeScript package around them, in `apps/wasm/js/dist`, and the studio's page. Installs what is missing: rustup's
 //! target, Node.js, the package's own tools.
 
-use crate::shell::{
-    built, cargo_with, ensure_node, ensure_packages, exists, root, run, target_folder, understudy,
-};
+use crate::shell::{built, cargo_with, ensure_chromium, ensure_node, root, run, target_folder, understudy};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,16 +53,18 @@ pub fn build() -> Result<()> {
 pub fn test() -> Result<()> {
     let native = native(&["--workspace"])?;
     run(node().arg("--test").arg(package().join("test")).env("UNDERSTUDY_NATIVE", &native))?;
-    if !exists("chromium") {
-        println!("Chromium is missing (`apt-get install chromium`): twins are not played in it");
-        return Ok(());
-    }
+    let chromium = ensure_chromium(&crate::studio::page())?;
     let folder = target_folder().join("web-test");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     run(Command::new(&native).arg("--made").arg(&folder))?;
     let twins = ["body", "face", "diff", "skin"].map(|kind| folder.join(format!("{kind}.twin")));
     let script = package().join("bench/bench.mjs");
-    run(node().arg(script).arg(&native).args(["--chromium", "--check"]).args(twins))
+    run(node()
+        .arg(script)
+        .arg(&native)
+        .args(["--chromium", "--check"])
+        .args(twins)
+        .env("UNDERSTUDY_CHROMIUM", chromium))
 }
 
 /// The program that plays twins natively for comparison. For tests it is built with the workspace's dependencies, which are
@@ -77,9 +77,7 @@ pub fn native(how: &[&str]) -> Result<PathBuf> {
 /// ones of Mira and Rook are learned, of the sizes that learning has by default: weights do not change what a pose costs.
 pub fn bench(words: &[&str]) -> Result<()> {
     build()?;
-    if !exists("chromium") {
-        ensure_packages(&["chromium"])?;
-    }
+    let chromium = ensure_chromium(&crate::studio::page())?;
     let learned = if words.is_empty() { learn()? } else { Vec::new() };
     let script = package().join("bench/bench.mjs");
     run(node()
@@ -87,7 +85,8 @@ pub fn bench(words: &[&str]) -> Result<()> {
         .arg(native(&["--package", "understudy-wasm", "--release"])?)
         .arg("--chromium")
         .args(words)
-        .args(learned))
+        .args(learned)
+        .env("UNDERSTUDY_CHROMIUM", chromium))
 }
 
 /// Twins for [`fn@bench`], kept for the next time.

@@ -175,7 +175,8 @@ Method, what is found, limits: docs/methods/capture.md")]
   understudy transfer mira.twin remeshed.obj -o remeshed.twin
   understudy transfer mira.twin remeshed.obj -o remeshed.twin --check data/mira-roar")]
     Transfer(TransferArguments),
-    /// Serves a web page to pose, compare, learn and invert, on this machine alone, and opens it.
+    /// Serves a web page to pose, compare, learn, invert, place weights, direct motion and capture a face, on this machine
+    /// alone, and opens it.
     #[command(after_help = "Examples:
   understudy studio
   understudy studio --project films/hero --port 9000 --no-browser

@@ -37,6 +37,7 @@ pub fn run_studio(json: bool, arguments: StudioArguments) -> Result<()> {
         project: arguments.project,
         rigs: arguments.rigs,
         page: arguments.page,
+        ..StudioOptions::default()
     };
     let studio = Studio::open(&options).map_err(as_input)?;
     let address = studio.address();

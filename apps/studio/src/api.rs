@@ -6,12 +6,12 @@ use crate::library::Notes;
 use crate::orders::Order;
 use crate::packet::Packet;
 use crate::page;
-use crate::project::UPLOAD;
+use crate::project::Upload;
 use crate::server::Server;
 use crate::socket;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Query, State, WebSocketUpgrade};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -171,40 +171,35 @@ async fn project_file(State(server): Shared, Path(file): Path<String>) -> Result
 async fn upload(
     State(server): Shared,
     Query(parameters): Parameters,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Refusal> {
-    let path = server.project.upload(&parameter(&parameters, "name")?)?;
-    let part = path.with_extension("part.tmp");
-    let result = receive(&server, &part, body).await;
-    let failed = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
-    match result {
-        Ok(bytes) => {
-            tokio::fs::rename(&part, &path).await.map_err(failed)?;
-            Ok(Json(json!({ "path": server.project.name_of(&path), "bytes": bytes })))
-        }
-        Err(refusal) => {
-            let _ = tokio::fs::remove_file(&part).await;
-            Err(refusal)
-        }
-    }
+    let upload = server.project.upload(&parameter(&parameters, "name")?)?;
+    // Whoever says how much it is need not send it first.
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    server.project.check_upload(told.unwrap_or(0))?;
+    let bytes = receive(&server, &upload, body).await?;
+    tokio::fs::rename(&upload.part, &upload.path).await.map_err(machine)?;
+    Ok(Json(json!({ "path": server.project.name_of(&upload.path), "bytes": bytes })))
 }
 
-async fn receive(server: &Server, path: &std::path::Path, body: Body) -> Result<u64, Refusal> {
-    let failed = |error: std::io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
-    let mut file =
-        tokio::fs::OpenOptions::new().write(true).create_new(true).open(path).await.map_err(failed)?;
+fn machine(error: std::io::Error) -> Refusal {
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+}
+
+async fn receive(server: &Server, upload: &Upload, body: Body) -> Result<u64, Refusal> {
+    let mut options = tokio::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).open(&upload.part).await.map_err(machine)?;
     let mut stream = body.into_data_stream();
     let mut bytes = 0u64;
     while let Some(piece) = stream.next().await {
         let piece = piece.map_err(|error| Refusal::bad(format!("the upload broke off: {error}")))?;
         bytes += piece.len() as u64;
-        if bytes > UPLOAD {
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a file may have 1 GiB"));
-        }
+        server.project.check_upload(bytes)?;
         server.project.count_upload(piece.len() as u64)?;
-        file.write_all(&piece).await.map_err(failed)?;
+        file.write_all(&piece).await.map_err(machine)?;
     }
-    file.flush().await.map_err(failed)?;
+    file.flush().await.map_err(machine)?;
     if bytes == 0 { Err(Refusal::bad("the file is empty")) } else { Ok(bytes) }
 }
 

@@ -59,7 +59,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// The page runs its own scripts and WebAssembly, and talks to its own server.
 const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; \
-img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' ws:; frame-src 'self'; object-src 'none'; base-uri 'none'; \
+img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; frame-src 'self'; object-src 'none'; base-uri 'none'; \
 form-action 'none'; frame-ancestors 'self'";
 
 /// Answers refused requests, and adds headers to every answer.

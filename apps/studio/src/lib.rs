@@ -33,4 +33,5 @@ mod weights;
 
 pub use error::StudioError;
 pub use page::is_built as page_is_built;
+pub use project::UploadLimits;
 pub use server::{Studio, StudioOptions};

@@ -2,7 +2,7 @@
 //! [`Order`] and its arm in [`Order::plan`]. Running, watching and cancelling are in `runs.rs`.
 
 use crate::error::Refusal;
-use crate::project::Project;
+use crate::project::{Given, Project};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -75,14 +75,17 @@ pub(crate) struct Plan {
     pub title: String,
     /// What to do.
     pub work: Work,
+    /// The name that it writes to, its own until it ends.
+    pub given: Given,
 }
 
 fn plan(
     job: &'static str,
     title: String,
+    given: Given,
     work: impl Fn(&Project, &dyn Watch) -> Result<Value, JobError> + Send + 'static,
 ) -> Plan {
-    Plan { job, title, work: Box::new(work) }
+    Plan { job, title, work: Box::new(work), given }
 }
 
 fn poses_fit(poses: u64) -> Result<u64, Refusal> {
@@ -119,15 +122,16 @@ impl Order {
                     "auto" => None,
                     name => Some(kind_of(name)?),
                 };
+                let (twin, given) = project.fresh(&format!("{}-{method}", short(&rig)), "twin")?;
                 let order = Lesson {
                     data: data.map(|name| project.resolve(&name)).transpose()?,
-                    twin: project.fresh(&format!("{}-{method}", short(&rig)), "twin")?,
+                    twin,
                     rig: project.rig(&rig)?,
                     poses: poses_fit(poses)?,
                     minutes: minutes_fit(minutes)?,
                 };
                 let title = format!("{method} twin of {}", short(&rig));
-                plan("learn", title, move |project, watch| {
+                plan("learn", title, given, move |project, watch| {
                     let mut told = match &learning {
                         None => order.auto(project, watch),
                         Some(learning) => order.kind(learning, project, watch),
@@ -149,15 +153,16 @@ impl Order {
             Order::Follow { rig, twin, poses, minutes } => {
                 let known = twin.map(|name| project.resolve(&name)).transpose()?;
                 let beside = known.as_ref().map(|twin| twin.with_extension("data"));
+                let (twin, given) = project.fresh(&format!("{}-follows", short(&rig)), "twin")?;
                 let order = Lesson {
                     data: beside.filter(|data| data.is_dir()),
-                    twin: project.fresh(&format!("{}-follows", short(&rig)), "twin")?,
+                    twin,
                     rig: project.rig(&rig)?,
                     poses: poses_fit(poses)?,
                     minutes: minutes_fit(minutes)?,
                 };
                 let learning = kind_of("skin")?;
-                plan("follow", format!("points of {}", short(&rig)), move |project, watch| {
+                plan("follow", format!("points of {}", short(&rig)), given, move |project, watch| {
                     let mut told = match &known {
                         Some(_) => json!({ "rig": project.name_of(Path::new(&order.rig)) }),
                         None => order.kind(&learning, project, watch)?,
@@ -168,23 +173,25 @@ impl Order {
                 })
             }
             Order::Sample { rig, poses } => {
-                let output = project.fresh(&short(&rig), "data")?;
+                let (output, given) = project.fresh(&short(&rig), "data")?;
                 let (opened, poses) = (project.rig(&rig)?, poses_fit(poses)?);
-                plan("sample", format!("poses of {}", short(&rig)), move |project, watch| {
+                plan("sample", format!("poses of {}", short(&rig)), given, move |project, watch| {
                     let data = record(&opened, poses, 1, &output, None, watch)?;
                     Ok(json!({ "data": project.name_of(&data) }))
                 })
             }
             Order::Eval { twin, rig, clip } => {
                 let title = format!("{} on {}", short(&twin), short(&clip));
+                let (report, given) =
+                    project.fresh(&format!("{}-{}", short(&twin), short(&clip)), "report")?;
                 let config = EvalConfig {
                     twin: project.resolve(&twin)?,
                     rig: Some(project.rig(&rig)?),
                     clips: vec![project.clip(&clip)?],
-                    report: Some(project.fresh(&format!("{}-{}", short(&twin), short(&clip)), "report")?),
+                    report: Some(report),
                     ..EvalConfig::default()
                 };
-                plan("eval", title, move |project, watch| {
+                plan("eval", title, given, move |project, watch| {
                     let weighed = eval(&config, watch)?;
                     let own = &weighed.methods[&weighed.order[0]];
                     Ok(json!({
@@ -195,12 +202,10 @@ impl Order {
                 })
             }
             Order::Motion { rig } => {
-                let config = LearnMotionConfig {
-                    rig: project.rig(&rig)?,
-                    output: project.fresh(&short(&rig), "motion")?,
-                    ..LearnMotionConfig::default()
-                };
-                plan("motion", format!("motion of {}", short(&rig)), move |project, watch| {
+                let (output, given) = project.fresh(&short(&rig), "motion")?;
+                let config =
+                    LearnMotionConfig { rig: project.rig(&rig)?, output, ..LearnMotionConfig::default() };
+                plan("motion", format!("motion of {}", short(&rig)), given, move |project, watch| {
                     let report = learn_motion(&config, watch)?;
                     let labels: Vec<&str> = report.labels.iter().map(|label| label.label.as_str()).collect();
                     Ok(json!({
@@ -210,15 +215,16 @@ impl Order {
                 })
             }
             Order::Invert { rig, targets, alpha, smooth } => {
+                let (output, given) = project.fresh(&format!("{}-weights", short(&rig)), "csv")?;
                 let mut config = InvertConfig {
                     rig: project.rig(&rig)?,
-                    output: project.fresh(&format!("{}-weights", short(&rig)), "csv")?,
+                    output,
                     targets: targets.iter().map(|name| project.resolve(name)).collect::<Result<_, _>>()?,
                     settings: settings(alpha),
                     ..InvertConfig::default()
                 };
                 config.take.smooth = smooth.unwrap_or(0.0);
-                plan("invert", format!("weights of {}", short(&rig)), move |project, watch| {
+                plan("invert", format!("weights of {}", short(&rig)), given, move |project, watch| {
                     let report = invert(&config, watch)?;
                     Ok(json!({
                         "file": project.name_of(&report.file), "frames": report.frames,
@@ -228,7 +234,7 @@ impl Order {
                 })
             }
             Order::Weights { rig, handles, examples, kind, domain, max_influences } => {
-                let output = project.fresh(&format!("{}-skinned", short(&rig)), "glb")?;
+                let (output, given) = project.fresh(&format!("{}-skinned", short(&rig)), "glb")?;
                 let config = WeightsConfig {
                     mesh: project.rig(&rig)?,
                     handles: output.with_extension("handles.toml"),
@@ -238,7 +244,7 @@ impl Order {
                     settings: WeightSettings { kind, domain, max_influences, ..WeightSettings::default() },
                     ..WeightsConfig::default()
                 };
-                plan("weights", format!("skin of {}", short(&rig)), move |project, watch| {
+                plan("weights", format!("skin of {}", short(&rig)), given, move |project, watch| {
                     // The file is what the command takes, too.
                     handles::write(&config.handles, &handles)?;
                     let report = weights(&config, watch)?;

@@ -2,11 +2,15 @@
 //! leads out of the folder. Start at [`Project::resolve`].
 
 use crate::error::{Refusal, StudioError};
+use crate::library::lock;
 use axum::http::StatusCode;
 use serde::Serialize;
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use understudy_io::Format;
+use understudy_io::npz::NpzReader;
 use understudy_jobs::rigs::Names;
 
 /// Where the studio keeps what it makes, inside the project.
@@ -15,10 +19,12 @@ const OWN: &str = "studio";
 const DEPTH: usize = 4;
 /// Entries that a listing looks at.
 const ENTRIES: usize = 4000;
-/// Bytes of one upload.
-pub(crate) const UPLOAD: u64 = 1 << 30;
-/// Bytes of all uploads of one run.
-const UPLOADS: u64 = 8 << 30;
+/// Meshes (`.obj`) of one folder that are offered as characters: more of them are a take of scans.
+const MESHES: usize = 8;
+/// What an archive of arrays holds that is a character.
+const MODEL_ARRAYS: [&str; 2] = ["neutral", "deltas"];
+/// Bytes of an archive of arrays that is looked into for a list.
+const LARGEST_LOOKED_INTO: u64 = 64 << 20;
 
 /// The folder, and what may be named beside its files.
 #[derive(Debug)]
@@ -26,7 +32,57 @@ pub(crate) struct Project {
     root: PathBuf,
     /// Rigs that the command line named; programs among them may be started.
     named: Vec<String>,
+    limits: UploadLimits,
     uploaded: AtomicU64,
+    /// Names whose files are yet to be written.
+    given: Arc<Mutex<HashSet<PathBuf>>>,
+    /// Numbers of files that are being received.
+    parts: AtomicU64,
+}
+
+/// How much a page may bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadLimits {
+    /// Bytes of one file.
+    pub file: u64,
+    /// Bytes of all files of one run.
+    pub run: u64,
+}
+
+impl Default for UploadLimits {
+    fn default() -> Self {
+        Self { file: 1 << 30, run: 8 << 30 }
+    }
+}
+
+/// A name that was given out and is nobody else's while this lives: what takes it may write its file much later.
+#[derive(Debug)]
+pub(crate) struct Given {
+    names: Arc<Mutex<HashSet<PathBuf>>>,
+    name: PathBuf,
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        // The file itself keeps its name from now on; where none was written the name is free.
+        lock(&self.names).remove(&self.name);
+    }
+}
+
+/// A file that is being received. What was received so far goes away with the value, unless it was renamed.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Where it will be.
+    pub path: PathBuf,
+    /// Where it is written until it is whole; no other upload writes there.
+    pub part: PathBuf,
+    _name: Given,
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.part);
+    }
 }
 
 /// What a page can choose from.
@@ -63,11 +119,12 @@ pub(crate) struct TwinEntry {
 }
 
 impl Project {
-    pub fn open(root: &Path, named: Vec<String>) -> Result<Self, StudioError> {
+    pub fn open(root: &Path, named: Vec<String>, limits: UploadLimits) -> Result<Self, StudioError> {
         let failed = |error| StudioError::Project { path: root.into(), error };
         let root = root.canonicalize().map_err(failed)?;
         std::fs::read_dir(&root).map_err(failed)?;
-        Ok(Self { root, named, uploaded: AtomicU64::new(0) })
+        let (uploaded, given, parts) = Default::default();
+        Ok(Self { root, named, limits, uploaded, given, parts })
     }
 
     /// The file or folder of a name inside the project; it exists, and lies inside whatever links there are.
@@ -120,7 +177,8 @@ impl Project {
     }
 
     /// A file name that is free, in the studio's own folder: `studio/mira-face.twin`, then `studio/mira-face-2.twin`.
-    pub fn fresh(&self, stem: &str, extension: &str) -> Result<PathBuf, Refusal> {
+    /// Nobody else is given it, whatever the ending, while the second value lives.
+    pub fn fresh(&self, stem: &str, extension: &str) -> Result<(PathBuf, Given), Refusal> {
         let folder = self.own_folder("")?;
         let stem = safe_name(stem);
         for number in 1..10_000 {
@@ -129,15 +187,20 @@ impl Project {
             let taken = [extension, "data", "report", "twin.parts"]
                 .iter()
                 .any(|ending| folder.join(format!("{name}.{ending}")).exists());
-            if !taken {
-                return Ok(folder.join(format!("{name}.{extension}")));
+            if !taken && let Some(given) = self.give(folder.join(&name)) {
+                return Ok((folder.join(format!("{name}.{extension}")), given));
             }
         }
         Err(Refusal::bad("no name is free"))
     }
 
+    /// Gives a name out, unless it is given out already.
+    fn give(&self, name: PathBuf) -> Option<Given> {
+        lock(&self.given).insert(name.clone()).then(|| Given { names: Arc::clone(&self.given), name })
+    }
+
     /// Where an upload of that name goes; its kind must be one that is read.
-    pub fn upload(&self, name: &str) -> Result<PathBuf, Refusal> {
+    pub fn upload(&self, name: &str) -> Result<Upload, Refusal> {
         let readable = [".glb", ".gltf", ".obj", ".npz", ".bvh", ".csv", ".twin", ".blend", ".motion"];
         let lower = name.to_ascii_lowercase();
         let known = Format::of(Path::new(&lower)).is_some_and(|format| format != Format::Dataset)
@@ -152,23 +215,36 @@ impl Project {
         let folder = self.own_folder("uploads")?;
         let name = safe_name(name);
         let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-        let mut path = folder.join(&name);
-        for number in 2.. {
-            if !path.exists() {
-                break;
+        for number in 1..10_000 {
+            let path = match number {
+                1 => folder.join(&name),
+                _ => folder.join(format!("{stem}-{number}.{extension}")),
+            };
+            if !path.exists()
+                && let Some(given) = self.give(path.clone())
+            {
+                let part = self.parts.fetch_add(1, Ordering::Relaxed);
+                let part = folder.join(format!(".{}-{part}.part.tmp", std::process::id()));
+                return Ok(Upload { path, part, _name: given });
             }
-            path = folder.join(format!("{stem}-{number}.{extension}"));
         }
-        Ok(path)
+        Err(Refusal::bad("no name is free"))
+    }
+
+    /// Refuses a file of so many bytes.
+    pub fn check_upload(&self, bytes: u64) -> Result<(), Refusal> {
+        match bytes > self.limits.file {
+            true => Err(too_large(format!("a file may have {}", size(self.limits.file)))),
+            false => Ok(()),
+        }
     }
 
     /// Counts bytes of uploads; an error when they are too many for one run.
     pub fn count_upload(&self, bytes: u64) -> Result<(), Refusal> {
-        match self.uploaded.fetch_add(bytes, Ordering::Relaxed) + bytes > UPLOADS {
-            true => Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "this run has taken 8 GiB of uploads already",
-            )),
+        match self.uploaded.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.run {
+            true => {
+                Err(too_large(format!("this run has taken {} of uploads already", size(self.limits.run))))
+            }
             false => Ok(()),
         }
     }
@@ -206,6 +282,7 @@ impl Project {
         let mut entries: Vec<PathBuf> =
             std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         entries.sort();
+        let meshes = entries.iter().filter(|path| Format::of(path) == Some(Format::Obj)).count();
         for path in entries {
             if *left == 0 {
                 return;
@@ -220,6 +297,12 @@ impl Project {
                 Some(Format::Dataset) => listing.datasets.push(self.name_of(&path)),
                 Some(Format::Twin) => listing.twins.extend(self.twin_entry(&path)),
                 Some(Format::Glb | Format::Gltf) => {
+                    listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
+                }
+                Some(Format::Obj) if meshes <= MESHES => {
+                    listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
+                }
+                Some(Format::Npz) if is_model(&path) => {
                     listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
                 }
                 None if name.to_ascii_lowercase().ends_with(".blend") => {
@@ -243,6 +326,13 @@ impl Project {
     }
 }
 
+/// Whether an archive holds the arrays of a character: others hold frames or weights. Whoever opens it reads and checks it all.
+fn is_model(path: &Path) -> bool {
+    let small = path.metadata().is_ok_and(|data| data.len() <= LARGEST_LOOKED_INTO);
+    // Ours are smaller by far; a larger one is offered, and opening it tells what it is.
+    !small || NpzReader::read(path).is_ok_and(|arrays| MODEL_ARRAYS.iter().all(|name| arrays.contains(name)))
+}
+
 /// What the first bytes of a twin's file say, for a list: its kind and topology. Whoever plays it reads and checks it all.
 fn twin_label(path: &Path) -> Option<(String, String)> {
     use std::io::Read as _;
@@ -260,6 +350,17 @@ fn twin_label(path: &Path) -> Option<(String, String)> {
     let metadata = &value["__metadata__"];
     let header: serde_json::Value = serde_json::from_str(metadata["header"].as_str()?).ok()?;
     Some((metadata["method"].as_str()?.to_owned(), format!("{:016x}", header["topology_hash"].as_u64()?)))
+}
+
+fn too_large(message: String) -> Refusal {
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes >> 30 {
+        0 => format!("{bytes} bytes"),
+        whole => format!("{whole} GiB"),
+    }
 }
 
 fn outside(name: &str) -> Refusal {
@@ -281,6 +382,11 @@ fn safe_name(name: &str) -> String {
 mod tests {
     use super::*;
 
+    fn open(root: &Path, named: &[&str]) -> Project {
+        let named = named.iter().map(|name| (*name).to_owned()).collect();
+        Project::open(root, named, UploadLimits::default()).expect("a folder")
+    }
+
     #[test]
     fn no_name_leads_out_of_the_project() {
         let folder = tempfile::tempdir().expect("a scratch folder");
@@ -288,7 +394,7 @@ mod tests {
         std::fs::create_dir(&inside).expect("writable");
         std::fs::write(folder.path().join("secret.twin"), "x").expect("writable");
         std::fs::write(inside.join("own.twin"), "x").expect("writable");
-        let project = Project::open(&inside, vec!["cmd:rig".into()]).expect("a folder");
+        let project = open(&inside, &["cmd:rig"]);
         assert!(project.resolve("own.twin").is_ok());
         let absolute = folder.path().join("secret.twin").display().to_string();
         let mut bad = vec!["../secret.twin", "a/../../secret.twin", "/etc/passwd", &absolute, "", ".", "x\0"];
@@ -309,9 +415,10 @@ mod tests {
     #[test]
     fn uploads_get_plain_names_of_known_kinds() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let project = Project::open(folder.path(), Vec::new()).expect("a folder");
+        let project = open(folder.path(), &[]);
         let name = |given: &str| {
-            let path = project.upload(given).expect("a readable kind");
+            let upload = project.upload(given).expect("a readable kind");
+            let path = upload.path.clone();
             std::fs::write(&path, "x").expect("writable");
             assert!(
                 path.starts_with(folder.path().canonicalize().expect("it exists").join("studio/uploads"))
@@ -335,11 +442,68 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
             std::fs::write(path, "x").expect("writable");
         }
-        let listing = Project::open(folder.path(), Vec::new()).expect("a folder").list();
+        let listing = open(folder.path(), &[]).list();
         let mut twins: Vec<&str> = listing.twins.iter().map(|twin| twin.path.as_str()).collect();
         twins.sort_unstable();
         assert_eq!(twins, ["a.twin", "deep/b.twin"]);
         assert!(listing.rigs.iter().any(|rig| rig.name == "rig.glb"));
         assert!(listing.rigs.iter().any(|rig| rig.name == "mira"));
+    }
+
+    #[test]
+    fn names_are_given_once_until_their_files_are_there() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let project = open(folder.path(), &[]);
+        let stem = |path: &Path| path.file_stem().expect("a file").to_string_lossy().into_owned();
+        let (first, held) = project.fresh("mira-skin", "twin").expect("free");
+        let (second, _kept) = project.fresh("mira-skin", "twin").expect("free");
+        assert_eq!((stem(&first).as_str(), stem(&second).as_str()), ("mira-skin", "mira-skin-2"));
+        // Nothing was written: the name is free again; what was written keeps it.
+        drop(held);
+        let (again, held) = project.fresh("mira-skin", "twin").expect("free");
+        assert_eq!(again, first);
+        std::fs::create_dir(again.with_extension("data")).expect("writable");
+        drop(held);
+        assert_eq!(stem(&project.fresh("mira-skin", "twin").expect("free").0), "mira-skin-3");
+
+        // Uploads at one time, of one name and of one stem.
+        let uploads = ["take.csv", "take.csv", "take.glb"].map(|name| project.upload(name).expect("a kind"));
+        for (place, upload) in uploads.iter().enumerate() {
+            for other in &uploads[..place] {
+                assert!(upload.path != other.path && upload.part != other.part, "{upload:?} {other:?}");
+            }
+            std::fs::write(&upload.part, "half").expect("writable");
+        }
+        let [a, b, c] = uploads;
+        drop(b);
+        assert!(a.part.exists() && c.part.exists(), "one that ends leaves the others alone");
+        std::fs::rename(&a.part, &a.path).expect("writable");
+        let path = a.path.clone();
+        drop((a, c));
+        assert!(path.exists());
+        assert_eq!(project.upload("take.csv").expect("a kind").path, path.with_file_name("take-2.csv"));
+        assert_eq!(std::fs::read_dir(path.parent().expect("a folder")).expect("it is there").count(), 1);
+    }
+
+    #[test]
+    fn archives_and_meshes_are_rigs_where_they_are_characters() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let archive = |name: &str, array: &str| {
+            let mut npz = understudy_io::npz::NpzWriter::new();
+            npz.f32(array, &[3, 3], &[0.0; 9]).f32("deltas", &[1, 3, 3], &[1.0; 9]);
+            npz.write(&folder.path().join(name)).expect("writable");
+        };
+        archive("face.npz", "neutral");
+        archive("frames.npz", "vertices");
+        std::fs::write(folder.path().join("noise.npz"), "noise").expect("writable");
+        std::fs::write(folder.path().join("head.obj"), "v 0 0 0").expect("writable");
+        std::fs::create_dir(folder.path().join("scans")).expect("writable");
+        for scan in 0..=MESHES {
+            std::fs::write(folder.path().join(format!("scans/{scan}.obj")), "v 0 0 0").expect("writable");
+        }
+        let rigs = open(folder.path(), &[]).list().rigs;
+        let files: Vec<&str> =
+            rigs.iter().filter(|rig| rig.source == "file").map(|rig| rig.name.as_str()).collect();
+        assert_eq!(files, ["face.npz", "head.obj"]);
     }
 }

@@ -106,9 +106,11 @@ impl Runs {
         }
         drop(list);
         let (project, running) = (Arc::clone(project), Arc::clone(&self.running));
+        let Plan { work: job, given, .. } = plan;
         let work = move || {
-            let result =
-                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (plan.work)(&project, &*run)));
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&project, &*run)));
+            // Before anybody hears that it ended: what was written keeps its name by itself.
+            drop(given);
             run.end(
                 result.unwrap_or_else(|_| Err(JobError::Machine("the job broke off; this is a bug".into()))),
             );
@@ -266,6 +268,11 @@ impl Watch for Run {
 mod tests {
     use super::*;
 
+    fn project(root: &std::path::Path) -> Arc<Project> {
+        let limits = crate::project::UploadLimits::default();
+        Arc::new(Project::open(root, Vec::new(), limits).expect("a folder"))
+    }
+
     fn wait(runs: &Runs, id: u64) -> Snapshot {
         for _ in 0..2400 {
             let snapshot = runs.snapshot(id).expect("it was started");
@@ -280,7 +287,7 @@ mod tests {
     #[test]
     fn a_job_runs_to_its_end_with_progress_and_another_is_cancelled() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let project = Arc::new(Project::open(folder.path(), Vec::new()).expect("a folder"));
+        let project = project(folder.path());
         let runs = Runs::default();
         let mut changes = runs.listen();
         let id = runs.start(Order::Sample { rig: "mira".into(), poses: 40 }, &project).expect("a rig");
@@ -299,9 +306,24 @@ mod tests {
     }
 
     #[test]
+    fn two_jobs_of_one_kind_write_to_names_of_their_own() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let (project, runs) = (project(folder.path()), Runs::default());
+        // Both are ordered before either has made its folder.
+        let start = || runs.start(Order::Sample { rig: "mira".into(), poses: 60 }, &project).expect("a rig");
+        let (first, second) = (start(), start());
+        let data = |id| {
+            let end = wait(&runs, id);
+            assert_eq!((end.state, end.error.clone()), (State::Done, None));
+            end.result.expect("a dataset")["data"].clone()
+        };
+        assert_ne!(data(first), data(second));
+    }
+
+    #[test]
     fn orders_that_make_no_sense_start_nothing() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let project = Arc::new(Project::open(folder.path(), Vec::new()).expect("a folder"));
+        let project = project(folder.path());
         let runs = Runs::default();
         let learn = |rig: &str, method: &str, poses, minutes| Order::Learn {
             rig: rig.into(),
@@ -331,7 +353,10 @@ mod tests {
 
     #[test]
     fn long_curves_are_thinned() {
-        let plan = Plan { job: "sample", title: String::new(), work: Box::new(|_, _| Ok(Value::Null)) };
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let (_, given) = project(folder.path()).fresh("mira", "data").expect("free");
+        let plan =
+            Plan { job: "sample", title: String::new(), work: Box::new(|_, _| Ok(Value::Null)), given };
         let run = Run::new(1, &plan, broadcast::channel(4).0);
         for step in 0..5000 {
             run.event(Event::Figure { name: "loss", value: f64::from(step) });

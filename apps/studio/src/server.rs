@@ -4,7 +4,7 @@ use crate::api;
 use crate::error::{Refusal, StudioError};
 use crate::guard::{self, Guard};
 use crate::library::{Library, Loaded};
-use crate::project::Project;
+use crate::project::{Project, UploadLimits};
 use crate::runs::Runs;
 use axum::middleware;
 use std::net::{Ipv4Addr, TcpListener};
@@ -31,11 +31,19 @@ pub struct StudioOptions {
     pub rigs: Vec<String>,
     /// Serves the page from this folder instead of the binary, for people who work on it.
     pub page: Option<PathBuf>,
+    /// How much pages may bring into the project.
+    pub uploads: UploadLimits,
 }
 
 impl Default for StudioOptions {
     fn default() -> Self {
-        Self { port: None, project: ".".into(), rigs: Vec::new(), page: None }
+        Self {
+            port: None,
+            project: ".".into(),
+            rigs: Vec::new(),
+            page: None,
+            uploads: UploadLimits::default(),
+        }
     }
 }
 
@@ -81,7 +89,7 @@ impl Studio {
     /// Takes the port and looks at the project.
     pub fn open(options: &StudioOptions) -> Result<Self, StudioError> {
         let machine = |error: &dyn std::fmt::Display| StudioError::Machine(error.to_string());
-        let project = Project::open(&options.project, options.rigs.clone())?;
+        let project = Project::open(&options.project, options.rigs.clone(), options.uploads)?;
         let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = match options.port {
             Some(port) => bind(port).map_err(|error| StudioError::Port { port, error })?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
-use understudy_studio::{Studio, StudioOptions};
+use understudy_studio::{Studio, StudioOptions, UploadLimits};
 
 /// A studio on a thread of its own; ends with the value.
 struct Running {
@@ -22,11 +22,15 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
+        Self::start_with(UploadLimits::default())
+    }
+
+    fn start_with(uploads: UploadLimits) -> Self {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let project = folder.path().join("project");
         std::fs::create_dir(&project).expect("writable");
         std::fs::write(folder.path().join("secret.csv"), "secret").expect("writable");
-        let options = StudioOptions { port: Some(0), project, ..StudioOptions::default() };
+        let options = StudioOptions { port: Some(0), project, uploads, ..StudioOptions::default() };
         let studio = Studio::open(&options).expect("a free port");
         let address = studio.address();
         let rest = address.strip_prefix("http://127.0.0.1:").expect("on loopback");
@@ -64,6 +68,37 @@ impl Running {
 
     fn get(&self, below: &str) -> (u16, String) {
         self.request("GET", &format!("/{}/{below}", self.token), &[], b"")
+    }
+
+    fn upload(&self, name: &str, body: &[u8]) -> (u16, String) {
+        self.request("POST", &format!("/{}/api/upload?name={name}", self.token), &[], body)
+    }
+
+    /// The beginning of an upload whose body is yet to come; `headers` say how long it is.
+    fn upload_head(&self, headers: &str) -> String {
+        format!(
+            "POST /{}/api/upload?name=x.csv HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n{headers}\r\n\r\n",
+            self.token, self.port
+        )
+    }
+
+    /// What lies among the uploads.
+    fn uploaded(&self) -> Vec<String> {
+        let folder = self.project.path().join("project/studio/uploads");
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until nothing else lies there: what broke off is cleared away soon.
+    fn wait_for_uploads(&self, wanted: &[&str]) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while self.uploaded() != wanted && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(self.uploaded(), wanted, "nothing stays of an upload that broke off");
     }
 
     async fn socket(&self) -> Socket {
@@ -192,39 +227,193 @@ fn no_path_leads_out_of_the_project() {
 
 #[test]
 fn uploads_are_bounded_and_named_by_us() {
-    let studio = Running::start();
-    let upload = |name: &str, body: &[u8]| {
-        let path = format!("/{}/api/upload?name={name}", studio.token);
-        studio.request("POST", &path, &[], body)
-    };
-    let (status, text) = upload("..%2f..%2ftake.csv", b"Timecode,x\n");
+    let studio = Running::start_with(UploadLimits { file: 1000, run: 4000 });
+    let (status, text) = studio.upload("..%2f..%2ftake.csv", b"Timecode,x\n");
     assert_eq!(status, 200, "{text}");
     assert!(text.contains("studio/uploads/take.csv"), "{text}");
-    assert_eq!(upload("run.sh", b"rm").0, 400);
-    assert_eq!(upload("empty.csv", b"").0, 400);
-    // A body that ends before its length, and one that claims more than a file may have.
-    let head = |length: u64| {
-        format!(
-            "POST /{}/api/upload?name=x.csv HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: {length}\r\n\r\nabc",
-            studio.token, studio.port
-        )
-    };
+    assert_eq!(studio.upload("run.sh", b"rm").0, 400);
+    assert_eq!(studio.upload("empty.csv", b"").0, 400);
+    // A body that ends before its length.
     let mut stream = TcpStream::connect(("127.0.0.1", studio.port)).expect("it listens");
-    stream.write_all(head(1000).as_bytes()).expect("it reads");
+    let head = studio.upload_head("Content-Length: 1000");
+    stream.write_all(format!("{head}abc").as_bytes()).expect("it reads");
     drop(stream);
+    // One that claims more than a file may have is refused before it is sent, one that has it when it comes.
+    let (status, text) = studio.raw(studio.upload_head("Content-Length: 1001").as_bytes());
+    assert!(status == 413 && text.contains("1000 bytes"), "{status} {text}");
+    let chunks = |count: usize| {
+        let head = studio.upload_head("Transfer-Encoding: chunked");
+        format!("{head}{}0\r\n\r\n", format!("100\r\n{}\r\n", "x".repeat(256)).repeat(count))
+    };
+    assert_eq!(studio.raw(chunks(3).as_bytes()).0, 200);
+    assert_eq!(studio.raw(chunks(4).as_bytes()).0, 413);
+    studio.wait_for_uploads(&["take.csv", "x.csv"]);
+    // All of them together.
+    let full = vec![b'x'; 1000];
+    let statuses: Vec<u16> = (0..4).map(|_| studio.upload("full.csv", &full).0).collect();
+    assert!(statuses[0] == 200 && statuses[3] == 413, "{statuses:?}");
+    assert!(studio.upload("more.csv", &full).1.contains("this run has taken"));
+    // What is no upload has a limit of its own.
     let path = format!("/{}/api/jobs", studio.token);
     let large = vec![b' '; 5 << 20];
     assert_eq!(studio.request("POST", &path, &[("Content-Type", "application/json")], &large).0, 413);
-    let end = Instant::now() + Duration::from_secs(5);
-    let uploads = studio.project.path().join("project/studio/uploads");
-    let names = || -> Vec<String> {
-        let entries = std::fs::read_dir(&uploads).expect("it was made").flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-    };
-    while names() != ["take.csv"] && Instant::now() < end {
+    assert_eq!(studio.get("api/project").0, 200);
+}
+
+#[test]
+fn uploads_at_one_time_do_not_touch_each_other() {
+    const TABS: usize = 8;
+    let studio = Running::start();
+    // All begin before one ends, half of them never do.
+    let mut streams: Vec<TcpStream> = (0..TABS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", studio.port)).expect("it listens");
+            let head = studio.upload_head("Content-Length: 8");
+            stream.write_all(format!("{head}1234").as_bytes()).expect("it reads");
+            stream
+        })
+        .collect();
+    let end = Instant::now() + Duration::from_secs(10);
+    while studio.uploaded().len() < TABS && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(names(), ["take.csv"], "nothing stays of an upload that broke off");
+    drop(streams.split_off(TABS / 2));
+    let mut paths: Vec<String> = streams
+        .into_iter()
+        .map(|mut stream| {
+            stream.write_all(b"5678").expect("it reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            let body = answer.split("\r\n\r\n").nth(1).expect("a body");
+            let told: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
+            told["path"].as_str().expect("a name").to_owned()
+        })
+        .collect();
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), TABS / 2, "each has a file of its own");
+    for path in &paths {
+        let file = studio.project.path().join("project").join(path);
+        assert_eq!(std::fs::read(file).expect("it is there"), b"12345678");
+    }
+    let names: Vec<&str> = paths.iter().filter_map(|path| path.rsplit('/').next()).collect();
+    studio.wait_for_uploads(&names);
+}
+
+/// Files of every kind that is read, small and sound.
+fn sound_files() -> Vec<(&'static str, Vec<u8>)> {
+    let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    let mesh = understudy_io::obj::parse(obj.as_bytes()).expect("a triangle").mesh;
+    let glb = understudy_io::gltf::to_glb_bytes(&understudy_io::gltf::GltfScene::new("triangle", &mesh));
+    let mut npz = understudy_io::npz::NpzWriter::new();
+    npz.f32("neutral", &[3, 3], &[0., 0., 0., 1., 0., 0., 0., 1., 0.]).i32("faces", &[1, 3], &[0, 1, 2]);
+    npz.strings("names", &["up"]).f32("deltas", &[1, 3, 3], &[1.0; 9]);
+    let bvh = "HIERARCHY\nROOT hip\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{\n\
+               OFFSET 0 170 0\n}\n}\nMOTION\nFrames: 2\nFrame Time: 0.04\n0 0 0\n1 2 3\n";
+    let take = "Timecode,BlendShapeCount,JawOpen\n00:00:01:00,1,0.5\n00:00:01:01,1,0.7\n";
+    let header = r#"{"__metadata__":{"method":"skin","header":"{\"topology_hash\":1}"}}"#;
+    let twin = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 64]].concat();
+    vec![
+        ("obj", obj.into()),
+        ("glb", glb.expect("a scene")),
+        ("npz", npz.finish().expect("sound arrays")),
+        ("bvh", bvh.into()),
+        ("csv", take.into()),
+        ("twin", twin),
+        ("motion", small_motion()),
+    ]
+}
+
+#[test]
+fn malformed_and_truncated_uploads_do_not_end_it() {
+    const FILES: u64 = 2_000;
+    let studio = Running::start();
+    let mut random = understudy_core::Random::stream(11, 0);
+    let sound = sound_files();
+    let mut answered = [0usize; 2];
+    for index in 0..FILES {
+        let (ending, bytes) = &sound[index as usize % sound.len()];
+        let mut bytes = bytes.clone();
+        match index % 3 {
+            0 => bytes.truncate(1 + random.below(bytes.len())),
+            1 => (0..1 + random.below(8)).for_each(|_| {
+                let place = random.below(bytes.len());
+                bytes[place] = random.below(256) as u8;
+            }),
+            _ => bytes = (0..1 + random.below(200)).map(|_| random.below(256) as u8).collect(),
+        }
+        let (status, text) = studio.upload(&format!("noise{index}.{ending}"), &bytes);
+        assert_eq!(status, 200, "{text}");
+        let name = format!("studio/uploads/noise{index}.{ending}");
+        let read = match *ending {
+            "twin" => format!("api/twin?path={name}"),
+            "csv" | "bvh" => format!("api/clip?rig=mira&name={name}"),
+            _ => format!("api/rig?name={name}"),
+        };
+        let (status, text) = studio.get(&read);
+        assert!(status == 200 || (400..500).contains(&status), "{name}: {status} {text}");
+        answered[usize::from(status == 200)] += 1;
+        // The list looks into files, too.
+        if index % 500 == 0 {
+            assert_eq!(studio.get("api/project").0, 200);
+        }
+        // A body that ends early.
+        if index % 10 == 0 {
+            let head = studio.upload_head(&format!("Content-Length: {}", bytes.len() + 1));
+            let mut stream = TcpStream::connect(("127.0.0.1", studio.port)).expect("it listens");
+            stream.write_all(&[head.as_bytes(), &bytes].concat()).expect("it reads");
+        }
+    }
+    assert!(answered.iter().all(|count| *count > FILES as usize / 20), "both kinds of answers: {answered:?}");
+    assert_eq!(studio.get("api/rig?name=mira").0, 200);
+    let end = Instant::now() + Duration::from_secs(10);
+    while studio.uploaded().len() > FILES as usize && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(studio.uploaded().len(), FILES as usize, "nothing stays of uploads that broke off");
+}
+
+/// Commands of every tab and their parts.
+const COMMANDS: [(&str, &[&str]); 18] = [
+    ("open", &["rig", "twin"]),
+    ("pose_handles", &["rig"]),
+    ("pose_reach", &["controls", "reach", "lock"]),
+    ("invert_open", &["rig", "targets", "clip"]),
+    ("invert_frame", &["frame", "alpha"]),
+    ("invert_take", &["alpha", "smooth"]),
+    ("invert_close", &[]),
+    ("weights_open", &["rig", "file"]),
+    ("weights_free", &["free"]),
+    ("motion_open", &["file"]),
+    ("motion_cloud", &["label"]),
+    ("motion_command", &["command"]),
+    ("motion_script", &["text"]),
+    ("motion_check", &["text"]),
+    ("motion_game", &["game"]),
+    ("motion_take", &["square"]),
+    ("motion_linger", &[]),
+    ("motion_end", &[]),
+];
+
+/// A command with the right name and parts of any kind.
+fn random_command(random: &mut understudy_core::Random) -> Value {
+    let (name, parts) = COMMANDS[random.below(COMMANDS.len())];
+    let mut command = json!({ "do": name });
+    for part in parts {
+        command[*part] = match random.below(10) {
+            0 => json!(null),
+            1 => json!(-1),
+            2 => json!(1e300),
+            3 => json!(u64::MAX),
+            4 => json!("../secret.csv"),
+            5 => json!("é\u{0}{}[]\n"),
+            6 => json!([1, "x", null]),
+            7 => json!({ "hand_L": [1e30, null, "x"] }),
+            8 => json!([f32::MAX, -0.5, 3]),
+            _ => continue,
+        };
+    }
+    command
 }
 
 #[test]
@@ -247,6 +436,7 @@ fn a_hundred_thousand_malformed_messages_do_not_end_it() {
                     break;
                 }
                 assert!(value["ok"].is_null(), "noise was taken for a command: {value}");
+                assert!(!text.contains("this is a bug"), "noise made a command break off: {value}");
                 answers += 1;
             }
             answers
@@ -254,12 +444,19 @@ fn a_hundred_thousand_malformed_messages_do_not_end_it() {
         for index in 0..MESSAGES {
             let length = random.below(60);
             let noise: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
-            let message = match index % 5 {
+            let message = match index % 8 {
                 0 => Message::binary(noise),
                 // The right beginning, then noise: poses of any length, kind and view.
                 1 => Message::binary([&1u32.to_le_bytes()[..], &noise].concat()),
                 2 => Message::binary([&2u32.to_le_bytes()[..], &noise].concat()),
                 3 => Message::text(String::from_utf8_lossy(&noise).into_owned()),
+                4 => Message::binary([&3u32.to_le_bytes()[..], &noise].concat()),
+                5 => Message::binary([&4u32.to_le_bytes()[..], &noise].concat()),
+                6 => {
+                    let mut command = random_command(&mut random);
+                    command["id"] = json!(index);
+                    Message::text(command.to_string())
+                }
                 _ => {
                     Message::text(json!({ "id": index, "do": "open", "rig": index, "x": noise }).to_string())
                 }
@@ -285,11 +482,85 @@ fn a_hundred_thousand_malformed_messages_do_not_end_it() {
                 .is_object()
         );
     });
-    // Bytes that are no HTTP, cut frames, and lines without an end.
+    // WebSocket frames that are cut, not masked, of kinds that do not exist, or longer than they say.
+    let upgrade = format!(
+        "GET /{}/api/socket HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        studio.token, studio.port
+    );
+    let mut random = understudy_core::Random::stream(8, 0);
+    let cut: [&[u8]; 7] = [
+        b"\x82",
+        b"\x82\xfe\x01",
+        b"\x82\x8c\x01\x02\x03\x04half",
+        b"\x82\x04 bare",
+        b"\xf3\x80\x00\x00\x00\x00",
+        b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\x81\x82\x00\x00\x00\x00\xff\xfe",
+    ];
+    for index in 0..400 {
+        let noise: Vec<u8> = (0..random.below(40)).map(|_| random.below(256) as u8).collect();
+        let frame = cut.get(index % 8).copied().unwrap_or(&noise);
+        let mut stream = TcpStream::connect(("127.0.0.1", studio.port)).expect("it listens");
+        stream.write_all(upgrade.as_bytes()).expect("it reads");
+        let mut answer = [0u8; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 101", "a seat is free again");
+        let _ = stream.write_all(frame);
+    }
+    // Bytes that are no HTTP, and lines without an end.
     for noise in [&b"\x00\x01\x02"[..], b"GET / HTTP/9.9\r\n\r\n", &[b'A'; 70_000], b"POST"] {
         let _ = TcpStream::connect(("127.0.0.1", studio.port)).and_then(|mut stream| stream.write_all(noise));
     }
     assert_eq!(studio.get("api/project").0, 200);
+}
+
+#[test]
+fn noise_about_what_is_open_is_answered() {
+    let studio = Running::start();
+    let inside = studio.project.path().join("project");
+    std::fs::write(inside.join("small.motion"), small_motion()).expect("writable");
+    let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("it is embedded").rig;
+    understudy_io::obj::write(&inside.join("scan.obj"), rig.mesh()).expect("writable");
+    let shapes = rig.blendshapes().expect("a face").shapes().len();
+    block_on(async {
+        let mut socket = studio.socket().await;
+        for (id, open) in [
+            (1, json!({ "do": "motion_open", "file": "small.motion" })),
+            (2, json!({ "do": "invert_open", "rig": "mira", "targets": ["scan.obj"] })),
+            (3, json!({ "do": "open", "rig": "mira", "twin": null })),
+        ] {
+            let opened = command(&mut socket, id, open).await;
+            assert!(opened["ok"].is_object(), "{opened}");
+        }
+        let mut random = understudy_core::Random::stream(9, 0);
+        for index in 0..120u32 {
+            let kind = 1 + index % 4;
+            let count = match kind {
+                2 => shapes,
+                _ => random.below(80),
+            };
+            // Any bits: NaN, infinities and numbers without end among them.
+            let mut words = vec![kind, index, random.below(9) as u32];
+            words.extend((0..count).map(|_| random.next_u64() as u32));
+            let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+            socket.send(Message::binary(bytes)).await.expect("it is open");
+            // Whatever it was, the client is still served.
+            let wrong = random_command(&mut random);
+            if wrong["do"] != "invert_close" {
+                let answer = command(&mut socket, u64::from(index) + 10, wrong.clone()).await;
+                assert!(!answer["error"].to_string().contains("a bug"), "{wrong}: {answer}");
+            }
+        }
+        let mira = controls_of("mira");
+        socket.send(pose(7777, 1, &mira)).await.expect("it is open");
+        loop {
+            let bytes = binary(&mut socket).await;
+            if (word(&bytes, 0), word(&bytes, 1)) == (1, 7777) {
+                break;
+            }
+        }
+    });
 }
 
 #[test]

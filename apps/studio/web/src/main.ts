@@ -2,17 +2,20 @@
 
 import "./tokens.css";
 import "./page.css";
-import { Context, type Tab, type TabKind } from "./lib/context";
+import { Context, type Tab, type TabEntry } from "./lib/context";
 import { complain, h } from "./lib/dom";
 import { Server } from "./lib/server";
 import { poseTab } from "./pose";
-import { learnTab } from "./learn";
-import { invertTab } from "./invert";
-import { weightsTab } from "./weights";
-import { motionTab } from "./motion";
-import { captureTab } from "./capture";
 
-const TABS: readonly TabKind[] = [poseTab, learnTab, invertTab, weightsTab, motionTab, captureTab];
+/** The first visit waits for the Pose tab alone; the module of any other is fetched when it is first looked at. */
+const TABS: readonly TabEntry[] = [
+  { id: "pose", title: "Pose", load: () => poseTab },
+  { id: "learn", title: "Learn", load: async () => (await import("./learn")).learnTab },
+  { id: "invert", title: "Invert", load: async () => (await import("./invert")).invertTab },
+  { id: "weights", title: "Weights", load: async () => (await import("./weights")).weightsTab },
+  { id: "motion", title: "Motion", load: async () => (await import("./motion")).motionTab },
+  { id: "capture", title: "Capture", load: async () => (await import("./capture")).captureTab },
+];
 
 const server = new Server();
 const context = new Context(server);
@@ -51,13 +54,13 @@ app.append(
 const main = h("main", { class: "panel" });
 app.append(main);
 
-const tabs = TABS.map(({ id, title }) => {
+const tabs = TABS.map(({ id, title, load }) => {
   const button = h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}` }, title);
   const panel = h("section", { class: "panel", role: "tabpanel", id: `panel-${id}`, "aria-labelledby": `tab-${id}`, hidden: true });
   button.addEventListener("click", () => choose(id));
   list.append(button);
   main.append(panel);
-  return { id, button, panel, tab: undefined as Tab | undefined };
+  return { id, title, button, panel, load, loading: false, tab: undefined as Tab | undefined };
 });
 let current = tabs[0]!;
 
@@ -71,12 +74,31 @@ function choose(id: string): void {
     if (!on) entry.tab?.show?.(false);
   }
   current = next;
-  // A tab is made when it is first looked at: the first visit waits for nothing else.
-  next.tab ??= TABS.find((kind) => kind.id === next.id)!.make(next.panel, context);
-  next.tab.show?.(true);
+  if (next.tab) next.tab.show?.(true);
+  else void open(next);
   history.replaceState(null, "", `#${next.id}`);
 }
 context.go = choose;
+
+/** Makes a tab that is looked at for the first time. */
+async function open(entry: (typeof tabs)[number]): Promise<void> {
+  if (entry.loading) return;
+  entry.loading = true;
+  try {
+    const loaded = entry.load();
+    const kind = loaded instanceof Promise ? await loaded : loaded;
+    entry.panel.replaceChildren();
+    entry.tab = kind.make(entry.panel, context);
+    // Somebody may have gone on to another meanwhile.
+    entry.tab.show?.(entry === current);
+  } catch (error) {
+    const again = h("button", { type: "button", onclick: () => void open(entry) }, "Try again");
+    entry.panel.replaceChildren(h("div", { class: "notice" }, h("div", { class: "box" }, h("h2", {}, `${entry.title} could not be opened`), again)));
+    complain(error);
+  } finally {
+    entry.loading = false;
+  }
+}
 
 list.addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -102,7 +124,17 @@ for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event
 server.onconnection = (open) => {
   connection.textContent = open ? "" : "Not connected: is the studio still running?";
   connection.className = open ? "soft" : "bad";
+  if (open) return;
+  void server.isAnother().then((another) => {
+    if (another && !server.open) connection.textContent = "The studio was started anew: open the address that it printed.";
+  });
 };
+let first = true;
+server.whenOpen(() => {
+  // Events that came while there was no connection were not heard.
+  if (!first) context.refresh().catch(complain);
+  first = false;
+});
 context.project.follow((project) => { folder.textContent = project ? project.folder : ""; });
 context.runs.follow((runs) => {
   const button = tabs.find((tab) => tab.id === "learn")?.button;

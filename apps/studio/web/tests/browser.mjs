@@ -2,11 +2,11 @@
 // of what somebody does; the first that fails ends the run with a screenshot.
 
 import assert from "node:assert/strict";
-import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
-import { difference, look } from "./pixels.mjs";
+import { difference, look, warmth } from "./pixels.mjs";
 import * as capture from "./tabs/capture.mjs";
 import * as hand from "./tabs/hand.mjs";
 import * as motion from "./tabs/motion.mjs";
@@ -140,13 +140,28 @@ await step("both sides move together where that is asked for", async () => {
 await step("the skinning beside the original; the heat map changes with the pose", async () => {
   await page.getByRole("radio", { name: "Side by side" }).click();
   await settled(page);
-  await page.getByRole("button", { name: "Error", exact: true }).first().click();
+  // The original is on the left, the skinning on the right: colours of errors are on the right alone, at the same pose.
+  const [left, right] = [[0, 8], [8, 16]];
+  const error = page.getByRole("button", { name: "Error", exact: true }).first();
+  const plain = await picture("pose");
+  await error.click();
   await settled(page);
+  await page.waitForTimeout(300);
   const smiling = await picture("pose");
+  assert.ok(difference(plain, smiling, right) > 3, `the error is not shown: ${difference(plain, smiling, right)}`);
+  assert.ok(difference(plain, smiling, left) < 1, `the original is coloured: ${difference(plain, smiling, left)}`);
+  // Skin is warm; errors go from dark violet to yellow, so that where there is none she is bluer than skin.
+  assert.ok(warmth(smiling, right) < warmth(plain, right) - 3, `${warmth(smiling, right)} beside ${warmth(plain, right)}`);
+  assert.ok(await page.locator("#panel-pose .legend").isVisible());
+  const chip = page.locator("#panel-pose .chip", { hasText: "Skinning" });
+  const most = async () => Number(/at most ([\d.]+) mm/.exec(await chip.textContent())[1]);
+  assert.ok(await most() > 0.1, `her smile costs the skinning ${await most()} mm`);
   await page.getByRole("button", { name: "Reset all" }).click();
   await settled(page);
-  assert.ok(difference(smiling, await picture("pose")) > 0.1, "the heat map does not change");
-  assert.ok(await page.locator("#panel-pose .legend").isVisible());
+  await page.waitForTimeout(300);
+  const rest = await picture("pose");
+  assert.ok(await most() < 0.1, `at rest the skinning misses by ${await most()} mm`);
+  assert.ok(difference(smiling, rest, right) > difference(smiling, rest, left), "the colours do not follow the pose");
   await page.getByRole("radio", { name: "Overlay" }).click();
   await settled(page);
   const before = await picture("pose");
@@ -155,7 +170,7 @@ await step("the skinning beside the original; the heat map changes with the pose
   await page.waitForTimeout(400);
   assert.ok(difference(before, await picture("pose")) > 0.3, "the overlay line does not move");
   await page.getByRole("radio", { name: "Original" }).click();
-  await page.getByRole("button", { name: "Error", exact: true }).first().click();
+  await error.click();
 });
 
 await step("a clip's file plays", async () => {
@@ -200,6 +215,12 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await page.getByLabel("New poses to sample").fill("150");
   await page.getByLabel("Minutes of training, about").fill("0.1");
   await page.getByLabel("Follow dragged points").check();
+  // A page that looks at the Pose tab alone shall get the twin as well.
+  const other = await newPage(browser);
+  await other.page.goto(`${studio.address}#pose`);
+  await waitForPoses(other.page, 2);
+  await other.page.keyboard.press("Space");
+  assert.ok(await other.page.locator("#panel-pose .segmented button:nth-child(2)").isDisabled(), "there is a twin already");
   await page.getByRole("button", { name: "Start learning" }).click();
   const card = page.locator("#panel-learn article").first();
   await card.locator(".progress").waitFor();
@@ -208,8 +229,31 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await card.locator("svg.chart").waitFor({ timeout: 90_000 });
   await page.screenshot({ path: join(shots, "learn-running.png") });
   await page.locator("#panel-learn article[data-state=done]").waitFor({ timeout: 120_000 });
+  await other.page.locator(".toast", { hasText: "it is on the Pose tab now" }).waitFor({ timeout: 20_000 });
+  await other.page.waitForFunction(() => !document.querySelector("#panel-pose .segmented button:nth-child(2)").disabled, null, { timeout: 30_000 });
+  assert.deepEqual(other.problems, []);
+  await other.page.close();
   await serious("learn");
   await page.screenshot({ path: join(shots, "learn-done.png") });
+});
+
+await step("a rig that was dropped stays chosen, also after a reload and while jobs end", async () => {
+  await understudy(program, ["convert", "mira", "-o", join(folder, "own.obj")]);
+  const rig = page.locator("#learn-rig");
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.locator("#panel-learn .dropzone button").click()]);
+  await chooser.setFiles(join(folder, "own.obj"));
+  await page.waitForFunction(() => document.querySelector("#learn-rig").value === "studio/uploads/own.obj", null, { timeout: 20_000 });
+  await page.reload();
+  await page.locator("#learn-rig option[value='studio/uploads/own.obj']").waitFor({ state: "attached", timeout: 20_000 });
+  await rig.selectOption("studio/uploads/own.obj");
+  // The listing comes anew with every job that ends; the file may even be gone.
+  await rm(join(project, "studio/uploads/own.obj"));
+  const body = JSON.stringify({ job: "sample", rig: "mira", poses: 5 });
+  await page.evaluate((order) => fetch("api/jobs", { method: "POST", headers: { "content-type": "application/json" }, body: order }), body);
+  await page.locator("#panel-learn article[aria-label='poses of mira'][data-state=done]").waitFor({ timeout: 30_000 });
+  await page.waitForTimeout(500);
+  assert.equal(await rig.inputValue(), "studio/uploads/own.obj", "another character was chosen without a word");
+  await rig.selectOption("mira");
 });
 
 await step("the twin that came out plays in the browser beside the original", async () => {

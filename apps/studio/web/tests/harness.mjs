@@ -1,12 +1,21 @@
 // What tests, pictures and the benchmark share: the program on a scratch project, Chromium without a screen.
 
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { chromium } from "playwright-core";
 
-const CHROMIUM = process.env.UNDERSTUDY_CHROMIUM ?? "/usr/bin/chromium";
+/** The browser that `UNDERSTUDY_CHROMIUM` names, or the one in the path, as the commands of the repository choose it. */
+function browserFile() {
+  const name = process.env.UNDERSTUDY_CHROMIUM ?? "chromium";
+  if (isAbsolute(name)) return name;
+  const files = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name));
+  const file = files.find((candidate) => existsSync(candidate));
+  if (!file) throw new Error(`${name} is not in the path: install it, or name a browser by UNDERSTUDY_CHROMIUM`);
+  return file;
+}
 /** WebGL by software, no talk with servers of the browser's maker. */
 const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
   "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
@@ -47,7 +56,7 @@ export async function startStudio(program, project) {
 }
 
 /** With flags beside the usual ones. */
-export const launch = (more = []) => chromium.launch({ executablePath: CHROMIUM, args: [...FLAGS, ...more] });
+export const launch = (more = []) => chromium.launch({ executablePath: browserFile(), args: [...FLAGS, ...more] });
 
 /** A page whose complaints are kept. */
 export async function newPage(browser, options = {}) {

@@ -26,9 +26,19 @@ export async function look(page, png) {
   }, png.toString("base64"));
 }
 
-/** Mean difference of two pictures' grids, 0 to 255. */
-export function difference(a, b) {
+/** Cells of the columns from the first to before the last. */
+const columns = ({ grid }, [from, to]) => grid.filter((_, place) => place % 16 >= from && place % 16 < to);
+
+/** Mean difference of two pictures' grids, 0 to 255; of some of their 16 columns where that is asked for. */
+export function difference(a, b, range = [0, 16]) {
+  const [one, other] = [columns(a, range), columns(b, range)];
   let sum = 0;
-  a.grid.forEach((cell, place) => cell.forEach((value, axis) => { sum += Math.abs(value - b.grid[place][axis]); }));
-  return sum / (a.grid.length * 3);
+  one.forEach((cell, place) => cell.forEach((value, axis) => { sum += Math.abs(value - other[place][axis]); }));
+  return sum / (one.length * 3);
+}
+
+/** How much more red than blue there is, mean of some columns. */
+export function warmth(picture, range = [0, 16]) {
+  const cells = columns(picture, range);
+  return cells.reduce((sum, [red, , blue]) => sum + red - blue, 0) / cells.length;
 }

@@ -96,7 +96,7 @@ class Browser {
     // WebGL in software: the example page draws.
     const drawing = options.includes("--check") ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"] : ["--disable-gpu"];
     const flags = ["--headless", "--no-sandbox", ...drawing, `--user-data-dir=${join(folder, "profile")}`];
-    browser.child = spawn("chromium", [...flags, address], { stdio: "ignore" });
+    browser.child = spawn(process.env.UNDERSTUDY_CHROMIUM ?? "chromium", [...flags, address], { stdio: "ignore" });
     browser.child.on("error", (problem) => browser.#fail(problem));
     browser.child.on("exit", () => browser.#fail(new Error("chromium ended")));
     browser.name = await browser.ask("version");

@@ -53,6 +53,8 @@ class CaptureTab implements Tab {
   #recorded: Recording | null = null;
   #running = false;
   #turn = 0;
+  /** Of the camera or video that is wanted: what an older one brings comes too late. */
+  #source = 0;
 
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
@@ -183,31 +185,43 @@ class CaptureTab implements Tab {
   }
 
   async #openWebcam(): Promise<void> {
+    this.#stop();
+    const own = this.#source;
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 480, frameRate: 30 }, audio: false });
+      // While the browser asked, somebody left the tab or asked again.
+      if (own !== this.#source) return stream.getTracks().forEach((track) => track.stop());
       this.#video.srcObject = stream;
       this.#setMirror(true);
-      await this.#start();
+      await this.#start(own);
     } catch (error) {
-      complain(error instanceof DOMException ? new Error(`The camera cannot be used: ${error.message}`) : error);
+      this.#failed(own, error, "The camera cannot be used");
     }
+  }
+
+  /** Says what went wrong with a camera or a video, where anybody still wants it. */
+  #failed(own: number, error: unknown, what: string): void {
+    if (own !== this.#source) return;
+    this.#stop();
+    complain(error instanceof DOMException ? new Error(`${what}: ${error.message}`) : error);
   }
 
   async #openVideo(file: File): Promise<void> {
     if (!this.#task || !this.#twin) return toast("A twin and a face landmarker come first.", true);
+    this.#stop();
+    const own = this.#source;
     try {
-      this.#stop();
-      this.#video.srcObject = null;
       this.#video.src = URL.createObjectURL(file);
       this.#setMirror(false);
-      await this.#start();
+      await this.#start(own);
     } catch (error) {
-      complain(error instanceof DOMException ? new Error(`${file.name} cannot be played: ${error.message}`) : error);
+      this.#failed(own, error, `${file.name} cannot be played`);
     }
   }
 
-  async #start(): Promise<void> {
+  async #start(own: number): Promise<void> {
     await this.#video.play();
+    if (own !== this.#source) return;
     this.#running = true;
     this.#then = performance.now();
     this.#moments = [];
@@ -220,19 +234,26 @@ class CaptureTab implements Tab {
   }
 
   #stop(): void {
+    // What is being opened is not wanted any more.
+    this.#source += 1;
+    this.#release();
     if (!this.#running) return;
     this.#running = false;
     if (this.#recording) this.#toggleRecord();
-    const stream = this.#video.srcObject;
-    if (stream instanceof MediaStream) stream.getTracks().forEach((track) => track.stop());
-    else URL.revokeObjectURL(this.#video.src);
-    this.#video.pause();
-    this.#video.srcObject = null;
-    this.#video.removeAttribute("src");
     this.#sight.hidden = true;
     this.#webcam.textContent = "Webcam";
     this.#record.disabled = this.#neutral.disabled = true;
     this.#guide();
+  }
+
+  /** Lets the camera or the file go. */
+  #release(): void {
+    const stream = this.#video.srcObject;
+    if (stream instanceof MediaStream) stream.getTracks().forEach((track) => track.stop());
+    else if (this.#video.src) URL.revokeObjectURL(this.#video.src);
+    this.#video.pause();
+    this.#video.srcObject = null;
+    this.#video.removeAttribute("src");
   }
 
   #wait(): void {

@@ -2,14 +2,14 @@
 
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
-import { acceptDrops, complain, download, fileButton, fill, h, toast } from "../lib/dom";
+import { acceptDrops, complain, download, fileButton, fill, fillRigs, h, toast } from "../lib/dom";
 import { FRAME, frameMessage, readFrame, type FrameAnswer } from "../lib/packet";
 import { readRig, type RigScene } from "../lib/rig";
 import { chart } from "../learn/chart";
 import { Actor } from "../stage/actor";
 import { HeatLegend } from "../stage/legend";
 import { rampTexture } from "../stage/material";
-import { Viewer } from "../stage/viewer";
+import { VIEW_KEYS, Viewer } from "../stage/viewer";
 
 interface Facts {
   readonly frames: number;
@@ -66,7 +66,11 @@ class InvertTab implements Tab {
   #heatOn = true;
   #playing = false;
   #next = 1;
-  #asked = 0;
+  /** What the take was opened from. */
+  #source: { targets: string[] } | { clip: string } | null = null;
+  /** α moved since a frame was asked for last. */
+  #moved = false;
+  #asking = false;
   #solving: ReturnType<typeof setTimeout> | undefined;
   #turn = 0;
   #then = 0;
@@ -98,7 +102,7 @@ class InvertTab implements Tab {
       this.#ramp.value = rampTexture(project.ramp);
       this.#legend.colours(project.ramp);
       this.#actors?.forEach((actor) => { actor.look.ramp.value = this.#ramp.value; });
-      fill(this.#rigChoice, project.rigs.map(({ name }) => [name, name] as const), this.#rigChoice.value || "mira");
+      fillRigs(this.#rigChoice, project);
     });
     this.#rigChoice.addEventListener("change", () => void this.#openRig(this.#rigChoice.value).catch(complain));
     this.#clipChoice.addEventListener("change", () => { if (this.#clipChoice.value) void this.#openTake({ clip: this.#clipChoice.value }); });
@@ -111,6 +115,8 @@ class InvertTab implements Tab {
     this.#keep.addEventListener("click", () => void context.server.start({
       job: "invert", rig: this.#rig!.name, targets: this.#targets, alpha: this.#alphaValue, smooth: this.#smoothing,
     }).then(() => toast("The weights are written into the project: see the Learn tab.")).catch(complain));
+    // A take ends with its connection.
+    context.server.whenOpen(() => { if (this.#facts && this.#source && this.#rig) void context.server.command("invert_open", { rig: this.#rig.name, ...this.#source }).catch(complain); });
     this.#showAlpha();
     this.#empty();
     void this.#openRig("mira").catch(complain);
@@ -125,9 +131,7 @@ class InvertTab implements Tab {
     if (event.key === "f" || event.key === "F") this.#viewer.frame();
     else if (event.key === "h" || event.key === "H") this.#setHeat(!this.#heatOn);
     else if (event.key === " ") this.#play.click();
-    else if (event.key === "1") this.#viewer.look("front");
-    else if (event.key === "2") this.#viewer.look("three-quarter");
-    else if (event.key === "3") this.#viewer.look("left");
+    else if (VIEW_KEYS[event.key]) this.#viewer.look(VIEW_KEYS[event.key]!);
     else return false;
     return true;
   }
@@ -189,6 +193,7 @@ class InvertTab implements Tab {
     try {
       const facts = await this.#context.server.command<Facts>("invert_open", { rig: this.#rig.name, ...what });
       facts.notes.forEach((note) => toast(note));
+      this.#source = what;
       this.#targets = "targets" in what ? what.targets : [];
       this.#keep.disabled = this.#targets.length === 0;
       this.#facts = facts;
@@ -232,11 +237,26 @@ class InvertTab implements Tab {
   #resolve(): void {
     this.#showAlpha();
     if (!this.#facts) return;
-    const turn = ++this.#asked;
-    this.#context.server.command<{ weights: number[] }>("invert_frame", { frame: this.#frame, alpha: this.#alphaValue })
-      .then(({ weights }) => { if (turn === this.#asked) this.#use(weights); }).catch(complain);
+    this.#moved = true;
+    void this.#solveFrame().catch(complain);
     clearTimeout(this.#solving);
     this.#solving = setTimeout(() => void this.#solveAll().catch(complain), 350);
+  }
+
+  /** One frame is on its way at most: a slow rig must not lag behind the hand. */
+  async #solveFrame(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    try {
+      while (this.#moved && this.#facts) {
+        this.#moved = false;
+        const [facts, frame] = [this.#facts, this.#frame];
+        const { weights } = await this.#context.server.command<{ weights: number[] }>("invert_frame", { frame, alpha: this.#alphaValue });
+        if (this.#facts === facts && this.#frame === frame) this.#use(weights);
+      }
+    } finally {
+      this.#asking = false;
+    }
   }
 
   async #solveAll(): Promise<void> {

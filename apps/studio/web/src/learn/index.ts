@@ -1,7 +1,7 @@
 // The Learn tab: choose a rig and a kind, start, watch the figures fall, compare what came out, look at it on the Pose tab.
 
 import type { Context, Tab, TabKind } from "../lib/context";
-import { acceptDrops, complain, fileButton, fill, h, toast } from "../lib/dom";
+import { acceptDrops, complain, fileButton, fill, fillRigs, h, toast } from "../lib/dom";
 import type { Run } from "../lib/server";
 import { chart } from "./chart";
 
@@ -32,14 +32,12 @@ class LearnTab implements Tab {
   readonly #runs = h("div", { class: "stack" });
   readonly #compare = h("div", {});
   readonly #cards = new Map<number, { element: HTMLElement; state: string }>();
-  #handed = new Set<number>();
-  #known = false;
 
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
     fill(this.#kind, KINDS.map(([value, text]) => [value, text] as const), "auto");
     const field = (label: string, input: HTMLElement) => h("label", { class: "field", for: input.id }, h("span", {}, label), input);
-    const drop = h("div", { class: "dropzone" }, h("span", { class: "soft" }, "or drop a rig here: .glb, .npz, .blend"), fileButton("Choose a file…", ".glb,.gltf,.npz,.blend", (files) => void this.#take(files)));
+    const drop = h("div", { class: "dropzone" }, h("span", { class: "soft" }, "or drop a rig here: .glb, .npz, .obj, .blend"), fileButton("Choose a file…", ".glb,.gltf,.npz,.obj,.blend", (files) => void this.#take(files)));
     const form = h("section", { class: "card stack", "aria-label": "A new twin" },
       h("h2", {}, "A new twin"),
       field("Rig", this.#rig), drop,
@@ -62,7 +60,7 @@ class LearnTab implements Tab {
     panel.append(h("div", { class: "pages" }, h("div", { class: "columns" }, h("div", { class: "stack" }, form, weighing), h("div", { class: "stack" }, this.#compare, this.#runs))));
     context.project.follow((project) => {
       if (!project) return;
-      fill(this.#rig, project.rigs.map(({ name }) => [name, name] as const), this.#rig.value || "mira");
+      fillRigs(this.#rig, project);
       fill(this.#twin, project.twins.map(({ path, kind }) => [path, `${path} (${kind})`] as const));
       this.#twin.disabled = this.#weigh.disabled = project.twins.length === 0;
       fill(this.#data, [["", "Sample new poses"], ...project.datasets.map((name) => [name, name] as const)]);
@@ -84,9 +82,7 @@ class LearnTab implements Tab {
       try {
         const path = await this.#context.server.upload(file);
         await this.#context.refresh();
-        const options = [...this.#rig.options].map((option) => [option.value, option.text] as const);
-        if (!options.some(([value]) => value === path)) fill(this.#rig, [...options, [path, path]], path);
-        this.#rig.value = path;
+        if (this.#context.project.value) fillRigs(this.#rig, this.#context.project.value, path);
         toast(`${file.name} is in the project now.`);
       } catch (error) {
         complain(error);
@@ -110,11 +106,6 @@ class LearnTab implements Tab {
   }
 
   #show(runs: readonly Run[]): void {
-    // What ended before this page was opened is not news.
-    if (!this.#known && this.#context.project.value) {
-      runs.filter((run) => run.state !== "running").forEach((run) => this.#handed.add(run.id));
-      this.#known = true;
-    }
     for (const run of runs) {
       const card = this.#cards.get(run.id);
       if (card && card.state === run.state && run.state !== "running") continue;
@@ -124,7 +115,6 @@ class LearnTab implements Tab {
       if (card) card.element.replaceWith(fresh);
       this.#cards.set(run.id, { element: fresh, state: run.state });
       if (focused) fresh.querySelector<HTMLElement>(`[data-action="${focused}"]`)?.focus();
-      if (this.#known && run.state === "done" && !this.#handed.has(run.id)) this.#hand(run);
     }
     const wanted = runs.map((run) => this.#cards.get(run.id)!.element);
     if (wanted.some((element, place) => this.#runs.children[place] !== element) || wanted.length !== this.#runs.childElementCount) this.#runs.replaceChildren(...wanted);
@@ -134,15 +124,6 @@ class LearnTab implements Tab {
         h("p", { class: "soft" }, "You may close the page meanwhile: the work goes on as long as the studio runs.")));
     }
     this.#table(runs);
-  }
-
-  /** A finished twin goes to the Pose tab. */
-  #hand(run: Run): void {
-    this.#handed.add(run.id);
-    const { twin, rig } = run.result ?? {};
-    if (typeof twin !== "string" || typeof rig !== "string") return;
-    this.#context.stand.value = { rig, twin };
-    toast(`${run.title} is ready: it is on the Pose tab now.`);
   }
 
   #card(run: Run): HTMLElement {

@@ -1,5 +1,6 @@
 // What all tabs share: the server, the project's listing, the jobs, and how one tab hands something to another.
 
+import { toast } from "./dom";
 import type { Project, Run, Server } from "./server";
 
 export interface Tab {
@@ -14,6 +15,13 @@ export interface TabKind {
   readonly id: string;
   readonly title: string;
   make(panel: HTMLElement, context: Context): Tab;
+}
+
+/** What the bar knows of a tab before its module is there. */
+export interface TabEntry {
+  readonly id: string;
+  readonly title: string;
+  readonly load: () => TabKind | Promise<TabKind>;
 }
 
 type Listener<T> = (value: T) => void;
@@ -55,8 +63,10 @@ export class Context {
   readonly stand = new Followed<Stand | null>(null);
   /** Shows a tab by its name. */
   go: (tab: string) => void = () => {};
+  readonly #handed = new Set<number>();
 
   constructor(readonly server: Server) {
+    this.runs.follow((runs) => runs.forEach((run) => this.#hand(run)));
     server.onruns = (runs, all) => {
       const known = new Map(all ? [] : this.runs.value.map((run) => [run.id, run]));
       runs.forEach((run) => known.set(run.id, run));
@@ -69,8 +79,20 @@ export class Context {
   /** Asks for the listing anew. */
   async refresh(): Promise<Project> {
     const project = await this.server.project();
+    // What ended before this page was opened is not news.
+    if (!this.project.value) project.runs.filter((run) => run.state !== "running").forEach((run) => this.#handed.add(run.id));
     this.runs.value = [...project.runs];
     this.project.value = project;
     return project;
+  }
+
+  /** A finished twin goes to the Pose tab, whichever tabs were looked at before. */
+  #hand(run: Run): void {
+    if (run.state !== "done" || this.#handed.has(run.id)) return;
+    this.#handed.add(run.id);
+    const { twin, rig } = run.result ?? {};
+    if (typeof twin !== "string" || typeof rig !== "string") return;
+    this.stand.value = { rig, twin };
+    toast(`${run.title} is ready: it is on the Pose tab now.`);
   }
 }

@@ -35,6 +35,13 @@ export function fill(select: HTMLSelectElement, options: readonly (readonly [val
   if (options.some(([value]) => value === chosen)) select.value = chosen;
 }
 
+/** Fills a `select` with the project's characters. What was chosen stays, listed or not: nobody shall work on another unasked. */
+export function fillRigs(select: HTMLSelectElement, project: { readonly rigs: readonly { readonly name: string }[] }, chosen = select.value || "mira"): void {
+  const names = project.rigs.map(({ name }) => name);
+  if (!names.includes(chosen)) names.push(chosen);
+  fill(select, names.map((name) => [name, name] as const), chosen);
+}
+
 /** Hands a file to the user. */
 export function download(name: string, content: BlobPart, type = "application/octet-stream"): void {
   const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));

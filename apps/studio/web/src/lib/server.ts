@@ -83,6 +83,7 @@ export class Server {
   onruns: (runs: Run[], all: boolean) => void = () => {};
   onconnection: (open: boolean) => void = () => {};
   #openers: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
   #binary = new Map<number, (message: ArrayBuffer) => void>();
   #socket: WebSocket | null = null;
   #pending = new Map<number, Pending>();
@@ -99,6 +100,16 @@ export class Server {
     if (this.open) opener();
   }
 
+  /** When it is open: at once, or the next time. */
+  opened(): Promise<void> {
+    return this.open ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Whether the address has another token than the server that answers now: it was started anew. */
+  async isAnother(): Promise<boolean> {
+    return fetch("api/project").then(({ status }) => status === 403, () => false);
+  }
+
   get open(): boolean {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
@@ -110,6 +121,7 @@ export class Server {
     socket.onopen = () => {
       this.onconnection(true);
       this.#openers.forEach((opener) => opener());
+      this.#waiting.splice(0).forEach((resolve) => resolve());
     };
     socket.onclose = () => {
       this.onconnection(false);

@@ -7,7 +7,7 @@ import { readRig } from "../lib/rig";
 import type { Project, Run } from "../lib/server";
 import { Actor } from "../stage/actor";
 import { rampTexture } from "../stage/material";
-import { Viewer } from "../stage/viewer";
+import { VIEW_KEYS, Viewer } from "../stage/viewer";
 import { Board } from "./board";
 import { FRAME, frameMessage, readFrame, type Cloud, type Frame, type MotionFacts } from "./frames";
 import { LatentView } from "./latent";
@@ -109,9 +109,7 @@ class MotionTab implements Tab {
   key(event: KeyboardEvent): boolean {
     if (event.key === "f" || event.key === "F") this.#viewer.frame();
     else if (event.key === " ") this.#run.click();
-    else if (event.key === "1") this.#viewer.look("front");
-    else if (event.key === "2") this.#viewer.look("three-quarter");
-    else if (event.key === "3") this.#viewer.look("left");
+    else if (VIEW_KEYS[event.key]) this.#viewer.look(VIEW_KEYS[event.key]!);
     else return false;
     return true;
   }

@@ -10,7 +10,7 @@ import { BrowserTwin } from "../lib/twin";
 import { Actor } from "../stage/actor";
 import { HeatLegend } from "../stage/legend";
 import { rampTexture } from "../stage/material";
-import { Viewer, type Layout, type ViewName } from "../stage/viewer";
+import { VIEW_KEYS, Viewer, type Layout } from "../stage/viewer";
 import { Hand } from "./hand";
 import { History } from "./history";
 import { clipTable, stillClip, type Key } from "./keys";
@@ -42,7 +42,6 @@ const MODES: readonly (readonly [Mode, string, string])[] = [
   ["beside", "Side by side", "All that there is, beside each other"],
   ["wipe", "Overlay", "The original on the left, the other on the right of a line that you move"],
 ];
-const KEYS: Readonly<Record<string, ViewName>> = { 1: "front", 2: "three-quarter", 3: "left", 4: "back", 5: "right", 7: "top" };
 const TITLES: Readonly<Record<Which, string>> = { original: "Original", twin: "Twin", skinning: "Skinning" };
 
 export const poseTab: TabKind = { id: "pose", title: "Pose", make: (panel, context) => new PoseTab(panel, context) };
@@ -67,7 +66,7 @@ class PoseTab implements Tab {
   readonly #chips = new Map<Which, HTMLElement>();
   readonly #wipe = h("div", { class: "wipe", role: "slider", tabindex: 0, "aria-label": "Overlay line", "aria-valuemin": 0, "aria-valuemax": 100, hidden: true });
   readonly #notice = h("div", { class: "notice" });
-  readonly #dropNotice = h("div", { class: "notice drop", hidden: true }, h("div", { class: "box" }, h("h2", {}, "Drop it here"), h("p", {}, "A clip (Live Link .csv, .bvh, .glb), a rig (.glb, .npz, .blend), a twin, or a saved pose")));
+  readonly #dropNotice = h("div", { class: "notice drop", hidden: true }, h("div", { class: "box" }, h("h2", {}, "Drop it here"), h("p", {}, "A clip (Live Link .csv, .bvh, .glb), a rig (.glb, .npz, .obj, .blend), a twin, or a saved pose")));
   readonly #ramp: THREE.IUniform<THREE.Texture> = { value: rampTexture([[60, 40, 120], [240, 230, 60]]) };
   readonly #times: Record<Which, number[]> = { original: [], twin: [], skinning: [] };
   #rig: RigScene | null = null;
@@ -85,7 +84,7 @@ class PoseTab implements Tab {
 
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
-    this.#timeline = new Timeline(fileButton("Open…", ".csv,.bvh,.glb,.gltf,.npz,.blend,.twin,.json", (files) => void this.#take(files)));
+    this.#timeline = new Timeline(fileButton("Open…", ".csv,.bvh,.glb,.gltf,.npz,.obj,.blend,.twin,.json", (files) => void this.#take(files)));
     this.#viewer = new Viewer(this.#stage, "The character; drag to turn, shift-drag to move, wheel to zoom");
     this.#hand = new Hand(this.#viewer, context.server, {
       controls: () => this.#sliders.values.current,
@@ -166,7 +165,7 @@ class PoseTab implements Tab {
   }
 
   key(event: KeyboardEvent): boolean {
-    const view = KEYS[event.key];
+    const view = VIEW_KEYS[event.key];
     if (event.ctrlKey || event.metaKey) this.#step(event.key.toLowerCase() === "y" || event.shiftKey ? 1 : -1);
     else if (this.#hand.key(event)) return true;
     else if (event.key === "k" || event.key === "K") this.#key();
@@ -277,16 +276,10 @@ class PoseTab implements Tab {
   }
 
   async #openOnServer(): Promise<void> {
-    await this.#connected();
+    await this.#context.server.opened();
     const answer = await this.#context.server.command<{ twin: TwinFacts | null }>("open", { rig: this.#rigName, twin: this.#twinPath });
     this.#twinFacts = answer.twin;
     this.#pose();
-  }
-
-  #connected(): Promise<void> {
-    const { server } = this.#context;
-    if (server.open) return Promise.resolve();
-    return new Promise((resolve) => server.whenOpen(resolve));
   }
 
   #build(newRig: boolean): void {

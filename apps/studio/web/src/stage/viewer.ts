@@ -18,6 +18,9 @@ export const VIEWS = {
 } as const;
 export type ViewName = keyof typeof VIEWS;
 
+/** Number keys for views, the same on every tab that has a stage. */
+export const VIEW_KEYS: Readonly<Record<string, ViewName>> = { 1: "front", 2: "three-quarter", 3: "left", 4: "back", 5: "right", 7: "top" };
+
 interface Rectangle {
   x: number;
   width: number;
@@ -209,21 +212,28 @@ export class Viewer {
     this.#place(THREE.MathUtils.degToRad(yaw), THREE.MathUtils.degToRad(pitch));
   }
 
-  /** Brings the character back into sight from where one looks. */
-  frame(): void {
+  /** Brings the character back into sight from where one looks: where she stands now, unless a box is given. */
+  frame(box = this.#bounds()): void {
     const offset = this.#camera.position.clone().sub(this.#orbit.target);
     const spherical = new THREE.Spherical().setFromVector3(offset);
-    this.#place(spherical.theta, Math.PI / 2 - spherical.phi);
+    this.#place(spherical.theta, Math.PI / 2 - spherical.phi, box);
   }
 
-  #place(yaw: number, pitch: number): void {
-    const size = this.#home.getSize(new THREE.Vector3());
+  /** What the characters on the stage take in. */
+  #bounds(): THREE.Box3 {
+    const box = new THREE.Box3();
+    this.#actors.forEach((actor) => box.union(new THREE.Box3().setFromArray(actor.vertices as unknown as number[])));
+    return box.isEmpty() ? this.#home : box;
+  }
+
+  #place(yaw: number, pitch: number, box = this.#home): void {
+    const size = box.getSize(new THREE.Vector3());
     const half = Math.tan(THREE.MathUtils.degToRad(this.#camera.fov / 2));
     const width = Math.max(size.x, size.z) / 2;
     const aspect = this.#camera.aspect || 1;
     const distance = Math.max((size.y / 2) / half, width / (half * aspect)) * 1.14 + width;
     const direction = new THREE.Vector3().setFromSphericalCoords(1, Math.PI / 2 - pitch, yaw);
-    this.#orbit.target.copy(this.#home.getCenter(new THREE.Vector3()));
+    this.#orbit.target.copy(box.getCenter(new THREE.Vector3()));
     this.#camera.position.copy(this.#orbit.target).addScaledVector(direction, distance);
     this.#camera.updateProjectionMatrix();
     this.#orbit.update();
@@ -249,7 +259,7 @@ export class Viewer {
     const views = this.#rectangles();
     this.#camera.aspect = (views[0]?.width ?? width) / height;
     this.#camera.updateProjectionMatrix();
-    if (!this.#wasMoved && !this.#home.isEmpty()) this.frame();
+    if (!this.#wasMoved && !this.#home.isEmpty()) this.frame(this.#home);
     this.onlayout(views);
     // A new size clears the canvas: it is drawn before anybody sees that.
     if (this.#visible) this.#draw();

@@ -3,13 +3,13 @@
 
 import * as THREE from "three";
 import type { Context, Tab, TabKind } from "../lib/context";
-import { acceptDrops, complain, download, fileButton, fill, h, toast } from "../lib/dom";
+import { acceptDrops, complain, download, fileButton, fill, fillRigs, h, toast } from "../lib/dom";
 import { readRig, type RigScene } from "../lib/rig";
 import type { Run } from "../lib/server";
 import { Actor } from "../stage/actor";
 import { Grips } from "../stage/grips";
 import { rampTexture } from "../stage/material";
-import { Viewer } from "../stage/viewer";
+import { VIEW_KEYS, Viewer } from "../stage/viewer";
 import { Handles, spread, type Handle, type Triple } from "./handles";
 import { Placer, type PlaceMode } from "./place";
 
@@ -153,7 +153,7 @@ class WeightsTab implements Tab {
       if (this.#actor) this.#actor.look.ramp.value = this.#ramp.value;
       const colours = project.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ");
       this.#legend.style.setProperty("--ramp", `linear-gradient(90deg, ${colours})`);
-      fill(this.#rigChoice, project.rigs.map(({ name }) => [name, name] as const), this.#rigChoice.value || "mira");
+      fillRigs(this.#rigChoice, project);
     });
     context.runs.follow((runs) => this.#follow(runs));
     this.#rigChoice.addEventListener("change", () => void this.#open(this.#rigChoice.value).catch(complain));
@@ -175,10 +175,7 @@ class WeightsTab implements Tab {
     const arrow = { ArrowLeft: [-6, 0], ArrowRight: [6, 0], ArrowUp: [0, -6], ArrowDown: [0, 6] }[event.key] as [number, number] | undefined;
     if (mode) this.#setMode(mode);
     else if (event.key === "f" || event.key === "F") this.#viewer.frame();
-    else if (event.key === "1") this.#viewer.look("front");
-    else if (event.key === "2") this.#viewer.look("three-quarter");
-    else if (event.key === "3") this.#viewer.look("left");
-    else if (event.key === "4") this.#viewer.look("back");
+    else if (VIEW_KEYS[event.key]) this.#viewer.look(VIEW_KEYS[event.key]!);
     else if (event.key === "0") this.#toRest();
     else if (event.key === "Escape") { if (!this.#placer.cancel()) this.#setMode("turn"); }
     else if ((event.key === "Delete" || event.key === "Backspace") && this.#chosen >= 0 && this.#run === null) this.#handles.remove(this.#chosen);

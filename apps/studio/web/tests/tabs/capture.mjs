@@ -104,6 +104,36 @@ export async function check({ page, step, folder, program, address, shots, serio
       await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
       assert.deepEqual(said(), []);
     });
+    await step("a camera that comes too late stays off", async () => {
+      // The browser asks the user for a while, as it does on the first visit.
+      await live.evaluate(() => {
+        const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        globalThis.cameras = [];
+        navigator.mediaDevices.getUserMedia = async (wish) => {
+          await new Promise((resolve) => setTimeout(resolve, 700));
+          const stream = await ask(wish);
+          globalThis.cameras.push(stream);
+          return stream;
+        };
+      });
+      const on = () => live.evaluate(() => globalThis.cameras.map((stream) => stream.getTracks().some((track) => track.readyState === "live")));
+      const asked = (count) => live.waitForFunction((wanted) => globalThis.cameras.length === wanted, count, { timeout: 30_000 });
+      const webcam = live.locator("#panel-capture").getByRole("button", { name: "Webcam" });
+      // Asked twice, one camera runs; asked and left, none does.
+      await webcam.click();
+      await webcam.click();
+      await asked(2);
+      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().waitFor({ timeout: 30_000 });
+      assert.equal((await on()).filter(Boolean).length, 1);
+      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
+      assert.ok(!(await on()).includes(true));
+      await webcam.click();
+      await live.getByRole("tab", { name: "Learn" }).click();
+      await asked(3);
+      await live.waitForTimeout(300);
+      assert.ok(!(await on()).includes(true), "a camera runs where nobody sees it");
+      assert.deepEqual(said(), []);
+    });
   } finally {
     await browser.close();
   }
