@@ -4,7 +4,7 @@
 use crate::shell::answer;
 pub use crate::shell::{races, understudy};
 use crate::{bench_body, bench_face, bench_wild};
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 /// Names and what stands behind them, for messages.
 const NAMES: &str = "sampling, inverse, body, face, diff, skin, ik, weights, motion, capture, capture landmarks, auto, wasm, python, wild, race, eval, ablations, studio";
@@ -66,7 +66,8 @@ fn skin_twin(rig: &str, options: &[&str]) -> Option<String> {
 
 /// Posing by hand: limbs, then faces that follow points, of Mira and of ict (where its data is present). A face twin and its
 /// dense rival are learned in minutes, both learn to follow points, and are weighed on poses that were held out and on
-/// dragged points. `--poses N` and `--minutes M` (of each twin) change the size; names of characters choose among them.
+/// dragged points. `--poses N`, `--minutes M` (of each twin) and `--steps S` (of following) change the size, `--diff` adds a
+/// differential twin; names of characters choose among them.
 fn ik(words: &[&str]) -> Result<()> {
     const RIGS: [&str; 2] = ["mira", "ict"];
     let option = |name: &str, usual: &'static str| -> String {
@@ -75,6 +76,7 @@ fn ik(words: &[&str]) -> Result<()> {
     };
     let (poses, minutes, steps) =
         (option("--poses", "8000"), option("--minutes", "10"), option("--steps", "6000"));
+    check_words(words, &RIGS, &["--poses", "--minutes", "--steps"], &["--diff"])?;
     let chosen: Vec<&str> = RIGS.into_iter().filter(|rig| words.contains(rig)).collect();
     let there = |rig: &&str| *rig != "ict" || answer(&["info", rig]).is_ok();
     let rigs = if chosen.is_empty() { RIGS.into_iter().filter(there).collect() } else { chosen };
@@ -94,13 +96,37 @@ fn ik(words: &[&str]) -> Result<()> {
         understudy(&["learn", "ik", &twin, &train, "-o", &follows, "--steps", &steps])?;
         understudy(&["learn", "ik", &dense, &train, "-o", &dense_follows, "--steps", &steps])?;
         races(&["ik", &follows, "--data", &held, "--data", &roar, "--dense", &dense_follows])?;
+        if words.contains(&"--diff") {
+            let (twin, follows) = (at("diff.twin"), at("diff-follows.twin"));
+            // Points need derivatives by the controls: without a skin, whose bones would stand between.
+            understudy(&["learn", "diff", &train, "-o", &twin, "--skin", "none"])?;
+            understudy(&["learn", "ik", &twin, &train, "-o", &follows, "--steps", &steps])?;
+            races(&["ik", &follows, "--data", &held, "--data", &roar])?;
+        }
+    }
+    Ok(())
+}
+
+/// Only these names, these options with a number behind them, and these flags: a slip of the finger is no run of an hour.
+fn check_words(words: &[&str], names: &[&str], numbered: &[&str], flags: &[&str]) -> Result<()> {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if numbered.contains(word) {
+            let value = rest.next().copied().unwrap_or_default();
+            ensure!(
+                value.parse::<f64>().is_ok_and(|x| x > 0.0),
+                "{word}: '{value}' is not a number above zero"
+            );
+        } else if !names.contains(word) && !flags.contains(word) {
+            bail!("'{word}' is none of {}", [names, numbered, flags].concat().join(", "));
+        }
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::skin_twin;
+    use super::{check_words, skin_twin};
 
     #[test]
     fn the_race_is_of_the_twin_that_was_learned() {
@@ -110,5 +136,15 @@ mod tests {
         assert_eq!(twin(&["--folder=x", "--poses=9"]).as_deref(), Some("x/skin-mira-9/skin.twin"));
         assert_eq!(twin(&["--sweep"]), None);
         assert_eq!(skin_twin("aura", &[]), None);
+    }
+
+    #[test]
+    fn unknown_words_of_a_benchmark_are_refused() {
+        let check = |words: &[&str]| check_words(words, &["mira", "ict"], &["--poses"], &["--diff"]);
+        assert!(check(&["mira", "--poses", "40", "--diff"]).is_ok() && check(&[]).is_ok());
+        for words in [&["mirra"][..], &["--pose", "40"], &["--poses"], &["--poses", "ict"], &["--poses", "0"]]
+        {
+            assert!(check(words).is_err(), "{words:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 mod twins;
 
 use std::sync::Arc;
-use understudy_core::Random;
+use understudy_core::{Affine3A, Quat, Random};
 use understudy_runtime::face::MapShape;
 use understudy_runtime::ik::{
     ControlPoint, Correction, PointDrag, PointIk, PointIkParts, PointSolver, RegionParts, Wanted,
@@ -93,6 +93,36 @@ fn derivatives_of_single_vertices_are_those_of_the_gradient() {
         assert!(
             player.jacobian(Pose::Controls(&[0.0; CONTROLS]), &mut [Vec3::ZERO; 2], &mut [0.0; 3]).is_err()
         );
+    }
+}
+
+#[test]
+fn derivatives_of_single_vertices_go_through_a_skin_and_over_blocks() {
+    const BONES: usize = 5;
+    let twin = twins::sized_diff(BONES, CONTROLS, 700, [32, 20], 6);
+    let bone = |index: usize| {
+        let turn = Quat::from_rotation_y(0.3 * index as f32);
+        Affine3A::from_rotation_translation(turn, Vec3::new(index as f32, 2.0, -0.5))
+    };
+    let bones: Vec<Affine3A> = (0..BONES).map(bone).collect();
+    let extras = random_pose(2);
+    let pose = Pose::Bones { bones: &bones, extras: &extras };
+    let mut player = twin.player(1);
+    // The first block has 512 vertices.
+    let mut places = vec![Vec3::ZERO; 520];
+    let mut rows = vec![0.0; 3 * places.len() * CONTROLS];
+    player.jacobian(pose, &mut places, &mut rows).expect("derivatives");
+    let mut row = vec![0.0; CONTROLS];
+    for vertex in [0, 17, 511, 512, 519] {
+        for axis in 0..3 {
+            let one = |_: &[Vec3], slopes: &mut [Vec3]| slopes[vertex][axis] = 1.0;
+            player.gradient(pose, one, &mut row).expect("a gradient");
+            let own = &rows[(3 * vertex + axis) * CONTROLS..][..CONTROLS];
+            let size = row.iter().fold(1e-3f32, |most, slope| most.max(slope.abs()));
+            for (a, b) in own.iter().zip(&row) {
+                assert!((a - b).abs() < 2e-3 * size, "vertex {vertex} axis {axis}: {a} {b}");
+            }
+        }
     }
 }
 

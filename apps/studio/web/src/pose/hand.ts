@@ -119,7 +119,8 @@ export class Hand {
     fill(this.#choice, [["-1", "No point"], ...names.map((name, place) => [String(place), name] as const)], "-1");
     this.#tools.hidden = list.length === 0;
     // A body has its handles; what else there is to a head are points.
-    this.#teach.hidden = list.length > 0 || rig.controls.length === 0;
+    const limbs = this.#handles.some(({ name }) => name !== "torso");
+    this.#teach.hidden = points.length > 0 || limbs || rig.controls.length === 0;
     this.#said.textContent = list.length > 0 ? "Drag a point, or choose one and use the arrow keys" :
       rig.controls.length === 0 ? "This rig has no controls to pose" : `No limbs are known of ${rig.name}, and no twin of it follows points yet.`;
     this.grips.visible = this.#on;
@@ -192,17 +193,19 @@ export class Hand {
     this.#mark();
   }
 
+  /** `index`: what the first finger took. */
   #begin(index: number): boolean {
     this.#host.hold();
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
     this.#moved = false;
-    if (index >= this.#handles.length) {
+    // A second finger may take a point of the face while the first has a hand: every drag begins from its own pose.
+    if ((this.#twin?.points ?? []).length > 0) {
       try {
         this.#twin!.hold(this.#start);
       } catch (error) {
         complain(error);
-        return false;
+        return index < this.#handles.length;
       }
     }
     return true;

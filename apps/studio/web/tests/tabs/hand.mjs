@@ -168,6 +168,20 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await page.getByLabel("Search controls").fill("");
   });
 
+  await step("a head without a twin that follows points offers to teach one", async () => {
+    const other = await newPage(browser);
+    await other.page.goto(address);
+    await waitForPoses(other.page, 2);
+    await other.page.getByLabel("Twin", { exact: true }).selectOption("");
+    await other.page.getByRole("button", { name: "Drag", exact: true }).click();
+    const bar = other.page.locator("#panel-pose .hand");
+    await bar.getByRole("button", { name: "Teach a twin to follow points" }).waitFor({ timeout: 20_000 });
+    // Nothing of hers can be dragged by the rig alone.
+    assert.equal(await bar.getByLabel("Point", { exact: true }).isVisible(), false);
+    assert.deepEqual(other.problems, []);
+    await other.page.close();
+  });
+
   await step("a body is dragged by hands, feet and torso", async () => {
     const other = await newPage(browser);
     await other.page.goto(address);

@@ -50,8 +50,10 @@ pub struct Outcome {
     pub reached: Vec3,
     /// How the limb reached, by its lengths alone; `None` for the torso.
     pub reach: Option<Reach>,
-    /// Controls of the limb that ended at an end of their range.
+    /// Controls of the limb (of a locked one with its hand or foot) that ended at an end of their range.
     pub at_limits: Vec<String>,
+    /// Of a locked handle: how far it is turned from how it stood, degrees.
+    pub turned_deg: Option<f32>,
 }
 
 impl Outcome {
@@ -110,7 +112,10 @@ impl<'a> Poser<'a> {
                 continue;
             };
             let reach = self.limb(limb, goal, controls, forward)?;
-            outcomes.push((goal, limb.bones[2], Some(reach), self.movers(limb.bones[0], limb.bones[1])));
+            let [upper, lower, end] = limb.bones;
+            // What turns the end back as it stood has limits of its own.
+            let last = if matches!(goal.place, Place::Locked(_)) { end } else { lower };
+            outcomes.push((goal, end, Some(reach), self.movers(upper, last)));
         }
         forward(controls, &mut world)?;
         let at_limit = |control: &usize| {
@@ -125,6 +130,7 @@ impl<'a> Poser<'a> {
             reached: world[bone].translation.into(),
             reach,
             at_limits: movers.iter().filter_map(at_limit).collect(),
+            turned_deg: goal.place.turned_deg(&world[bone]),
         };
         Ok(outcomes.into_iter().map(outcome).collect())
     }
@@ -273,36 +279,11 @@ impl<'a> Poser<'a> {
 
     /// Rotation controls of the bones from `top` down to `last`.
     fn movers(&self, top: usize, last: usize) -> Vec<usize> {
-        let mut chain = vec![last];
-        while let Some(parent) = self.skeleton.bones()[chain[chain.len() - 1]].parent
-            && chain[chain.len() - 1] != top
-        {
-            chain.push(parent);
-        }
-        self.controls_of(&chain, |channel| (channel as usize) < 3)
+        movers(self.specs, self.skeleton, top, last)
     }
 
-    /// Translations that move the torso: those of the bone itself, then of the bones above it, one group per bone.
     fn carriers(&self, bone: usize) -> Vec<Vec<usize>> {
-        let mut at = Some(bone);
-        let mut groups = Vec::new();
-        while let Some(bone) = at {
-            groups.push(self.controls_of(&[bone], |channel| (3..6).contains(&(channel as usize))));
-            at = self.skeleton.bones()[bone].parent;
-        }
-        groups.retain(|group| !group.is_empty());
-        groups
-    }
-
-    fn controls_of(&self, bones: &[usize], wanted: impl Fn(Channel) -> bool) -> Vec<usize> {
-        let of = |(control, spec): (usize, &understudy_core::ControlSpec)| match &spec.kind {
-            ControlKind::Joint { bone, channel } => {
-                let moved = bones.iter().any(|wanted| self.skeleton.bones()[*wanted].name == *bone);
-                (moved && wanted(*channel)).then_some(control)
-            }
-            ControlKind::Number => None,
-        };
-        self.specs.iter().enumerate().filter_map(of).collect()
+        carriers(self.specs, self.skeleton, bone)
     }
 
     /// Damped Gauss–Newton steps over some controls within their ranges, derivatives by differences; gives the squared
@@ -388,7 +369,67 @@ impl<'a> Poser<'a> {
     }
 }
 
+/// Rotation controls of the bones from `top` down to `last`.
+fn movers(specs: &ControlSpecs, skeleton: &Skeleton, top: usize, last: usize) -> Vec<usize> {
+    let mut chain = vec![last];
+    while let Some(parent) = skeleton.bones()[chain[chain.len() - 1]].parent
+        && chain[chain.len() - 1] != top
+    {
+        chain.push(parent);
+    }
+    controls_of(specs, skeleton, &chain, |channel| (channel as usize) < 3)
+}
+
+/// Translations that move the torso: those of the bone itself, then of the bones above it, one group per bone.
+fn carriers(specs: &ControlSpecs, skeleton: &Skeleton, bone: usize) -> Vec<Vec<usize>> {
+    let mut at = Some(bone);
+    let mut groups = Vec::new();
+    while let Some(bone) = at {
+        groups.push(controls_of(specs, skeleton, &[bone], |channel| (3..6).contains(&(channel as usize))));
+        at = skeleton.bones()[bone].parent;
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+fn controls_of(
+    specs: &ControlSpecs,
+    skeleton: &Skeleton,
+    bones: &[usize],
+    wanted: impl Fn(Channel) -> bool,
+) -> Vec<usize> {
+    let of = |(control, spec): (usize, &understudy_core::ControlSpec)| match &spec.kind {
+        ControlKind::Joint { bone, channel } => {
+            let moved = bones.iter().any(|wanted| skeleton.bones()[*wanted].name == *bone);
+            (moved && wanted(*channel)).then_some(control)
+        }
+        ControlKind::Number => None,
+    };
+    specs.iter().enumerate().filter_map(of).collect()
+}
+
+impl Handles {
+    /// Only those that some control moves: the root of a head has the name of a body's, but nothing carries it.
+    pub fn moved_by(mut self, specs: &ControlSpecs, skeleton: &Skeleton) -> Self {
+        self.torso = self.torso.filter(|bone| !carriers(specs, skeleton, *bone).is_empty());
+        self.limbs.retain(|limb| !movers(specs, skeleton, limb.bones[0], limb.bones[1]).is_empty());
+        self
+    }
+}
+
 impl Place {
+    fn turned_deg(&self, world: &Affine3A) -> Option<f32> {
+        match self {
+            Self::At(_) => None,
+            Self::Locked(anchor) => {
+                let between = rotation_of(&anchor.world).inverse() * rotation_of(world);
+                // By the sine: a cosine near one tells small angles badly.
+                let sine = between.xyz().length();
+                Some(2.0 * sine.atan2(between.w.abs()).to_degrees())
+            }
+        }
+    }
+
     fn target(&self) -> Vec3 {
         match self {
             Self::At(target) => *target,

@@ -162,11 +162,60 @@ fn a_lock_holds_while_the_torso_moves() {
     assert!(outcomes.iter().all(|o| o.distance_mm() < 0.02), "{outcomes:?}");
     place(&controls, &mut world).expect("finite");
     assert!(world[3].abs_diff_eq(anchor.world, 1e-2), "{:?} {:?}", world[3], anchor.world);
+    let turned = |handle: &str| outcomes.iter().find(|o| o.handle == handle).expect("asked for").turned_deg;
+    assert!(turned("hand_L").expect("of a lock") < 0.2 && turned("torso").is_none(), "{outcomes:?}");
     // The trunk cannot go that far: its limit is told.
     let goal = Goal { handle: "torso".into(), place: Place::At(Vec3::new(90.0, 100.0, 0.0)), pole: None };
     let outcome = poser.solve(&[goal], &mut controls, &mut place).expect("finite").remove(0);
     assert_eq!(outcome.at_limits, ["hips.translate_x"]);
     assert!((outcome.reached.x - 20.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_lock_that_its_end_cannot_hold_says_so() {
+    let (skeleton, specs) = arm();
+    // A wrist that hardly turns.
+    let stiff = |spec: &ControlSpec| match spec.name.starts_with("hand_l") {
+        true => ControlSpec { low: -2.0, high: 2.0, ..spec.clone() },
+        false => spec.clone(),
+    };
+    let specs = ControlSpecs::new(specs.iter().map(stiff).collect()).expect("controls");
+    let handles = Handles::find(skeleton.bones().iter().map(|b| (b.name.as_str(), b.parent)));
+    let poser = Poser::new(&specs, &skeleton, &handles);
+    let mut place = |controls: &[f32], world: &mut Vec<Affine3A>| -> Result<(), LimbError> {
+        forward(&skeleton, &specs, controls, world);
+        Ok(())
+    };
+    let mut controls = specs.defaults().0;
+    controls[specs.find("elbow").expect("a control")] = 60.0;
+    let mut world = Vec::new();
+    place(&controls, &mut world).expect("finite");
+    let torso = Vec3::from(world[0].translation) + Vec3::new(6.0, -8.0, 0.0);
+    let goals = [
+        Goal { handle: "hand_L".into(), place: Place::Locked(Anchor::of(world[3], None)), pole: None },
+        Goal { handle: "torso".into(), place: Place::At(torso), pole: None },
+    ];
+    let outcomes = poser.solve(&goals, &mut controls, &mut place).expect("finite");
+    let hand = outcomes.iter().find(|outcome| outcome.handle == "hand_L").expect("asked for");
+    assert!(hand.distance_mm() < 0.05, "{hand:?}");
+    assert!(hand.turned_deg.expect("of a lock") > 1.0, "{hand:?}");
+    assert!(hand.at_limits.iter().any(|name| name.starts_with("hand_l")), "{hand:?}");
+}
+
+#[test]
+fn only_what_some_control_moves_is_a_handle() {
+    let (skeleton, specs) = arm();
+    let handles = Handles::find(skeleton.bones().iter().map(|b| (b.name.as_str(), b.parent)));
+    assert_eq!(handles.clone().moved_by(&specs, &skeleton), handles);
+    let without = |part: &str| {
+        let kept = specs.iter().filter(|spec| !spec.name.contains(part)).cloned().collect();
+        handles.clone().moved_by(&ControlSpecs::new(kept).expect("controls"), &skeleton).names().join(" ")
+    };
+    assert_eq!(without("translate"), "hand_L");
+    assert_eq!(without("upper_arm"), "hand_L torso");
+    let kept = specs.iter().filter(|spec| spec.name.starts_with("hips")).cloned().collect();
+    let hips = handles.clone().moved_by(&ControlSpecs::new(kept).expect("controls"), &skeleton);
+    assert_eq!(hips.names(), ["torso"]);
 }
 
 #[test]

@@ -115,6 +115,17 @@ impl Play for DiffPlay {
         self.twin.gradient(bones, controls, space, loss, (None, by_controls))
     }
 
+    fn jacobian(
+        &mut self,
+        pose: Pose<'_>,
+        vertices: &mut [Vec3],
+        by_controls: &mut [f32],
+    ) -> Result<(), PoseError> {
+        let (bones, controls) = self.inputs(pose)?;
+        let space = self.gradient.get_or_insert_with(|| Box::new(GradientSpace::new(&self.twin)));
+        self.twin.jacobian(bones, controls, space, vertices, by_controls)
+    }
+
     fn bone_gradient(
         &mut self,
         (bones, extras): (&[Affine3A], &[f32]),

@@ -5,7 +5,7 @@ use super::map_decoder::{Images, MapDecoder, MapShape, map_stride};
 use super::{FaceTwin, LEAK, Map, Net, RigidBody, sample};
 use crate::PoseError;
 use crate::error::check_count;
-use crate::twin::network::gradient::{Between, Chain, spread};
+use crate::twin::network::gradient::{Between, Chain, Rows, spread};
 use crate::twin::network::motion::{Motion, MotionNet};
 use understudy_core::{DMat3, DVec3, Vec3};
 
@@ -14,6 +14,7 @@ use understudy_core::{DMat3, DVec3, Vec3};
 pub(crate) struct GradientSpace {
     nets: Vec<NetTape>,
     frame: Option<Chain>,
+    frame_rows: Rows,
     motion: Motion,
     bodies: Vec<(Chain, Motion)>,
     followed: [Vec<Vec3>; 2],
@@ -26,6 +27,8 @@ pub(crate) struct GradientSpace {
 /// What one network remembers.
 struct NetTape {
     dense: Chain,
+    /// Derivatives by what the dense layers give, of single vertices.
+    rows: Rows,
     decoder: Option<Tape>,
     offsets: Vec<Vec3>,
     slopes: Vec<Vec3>,
@@ -59,6 +62,7 @@ impl GradientSpace {
             let parts = net.parts();
             NetTape {
                 dense: Chain::new(&parts.dense, parts.inputs.len(), twin.precision),
+                rows: Rows::default(),
                 decoder: net.map.as_ref().map(tape),
                 offsets: vec![Vec3::ZERO; net.vertices.len()],
                 slopes: vec![Vec3::ZERO; net.vertices.len()],
@@ -74,6 +78,7 @@ impl GradientSpace {
         Self {
             nets: twin.nets.iter().map(net).collect(),
             frame: twin.frame.as_ref().map(motion),
+            frame_rows: Rows::default(),
             motion: Motion::STILL,
             bodies: twin.bodies.iter().map(body).collect(),
             followed: [points(), points()],
@@ -248,7 +253,8 @@ impl FaceTwin {
     }
 
     /// After [`FaceTwin::forward`] at the same pose: derivatives of the first vertices by the controls, three rows each.
-    /// Of every network only the pixels that a vertex reads are gone back through.
+    /// Of every network only the pixels that a vertex reads are gone back through, then its dense layers for all vertices at
+    /// once.
     pub(crate) fn jacobian(
         &self,
         space: &mut GradientSpace,
@@ -258,6 +264,9 @@ impl FaceTwin {
     ) -> Result<(), PoseError> {
         let (width, kernel) = (self.control_count(), self.kernel);
         let back = space.motion.rotation.transpose().as_mat3();
+        let outputs = |chain: &Chain| chain.outputs.last().map_or(0, Vec::len);
+        space.nets.iter_mut().for_each(|tape| tape.rows.begin(outputs(&tape.dense)));
+        space.frame_rows.begin(space.frame.as_ref().map_or(0, outputs));
         for (vertex, rows) in rows.chunks_exact_mut((3 * width).max(1)).enumerate().take(vertices) {
             if local.whole[vertex] {
                 for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
@@ -268,17 +277,18 @@ impl FaceTwin {
                 continue;
             }
             rows.fill(0.0);
-            for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
-                if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
-                    let pair = (space.local[vertex], Vec3::AXES[axis]);
-                    chain.backward_motion(kernel, net, space.motion.backward(std::iter::once(pair)), row);
+            if self.frame.is_some() {
+                for (axis, slope) in Vec3::AXES.into_iter().enumerate() {
+                    let six = space.motion.backward(std::iter::once((space.local[vertex], slope)));
+                    let last = space.frame_rows.add(3 * vertex + axis);
+                    last.iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
                 }
             }
             for (net, place, decoder) in &mut local.of_vertex[vertex] {
                 let (net, tape) = (&self.nets[*net], &mut space.nets[*net]);
-                for (axis, row) in rows.chunks_exact_mut(width).enumerate() {
+                for axis in 0..3 {
                     let slope = if self.frame.is_some() { back * Vec3::AXES[axis] } else { Vec3::AXES[axis] };
-                    let last = tape.dense.slopes.last_mut().expect("inputs at least");
+                    let last = tape.rows.add(3 * vertex + axis);
                     match (&net.map, &mut tape.decoder, &mut *decoder) {
                         (Some(Map { samples, .. }), Some(pass), Some(decoder)) => {
                             let shape = decoder.shape();
@@ -298,14 +308,23 @@ impl FaceTwin {
                             decoder.backward(kernel, &pass.images, &pass.by_map, slopes);
                             decoder.store_input_gradients(slopes, last);
                         }
-                        _ => {
-                            last.fill(0.0);
-                            last[3 * *place..3 * *place + 3].copy_from_slice(&slope.to_array());
-                        }
+                        _ => last[3 * *place..3 * *place + 3].copy_from_slice(&slope.to_array()),
                     }
-                    tape.dense.backward(kernel, Between::Leaky { slope: LEAK, of_last: 0 });
-                    spread(&tape.dense.slopes[0], &net.inputs.inputs, &net.inputs.scale, row);
                 }
+            }
+        }
+        for (net, tape) in self.nets.iter().zip(&mut space.nets) {
+            tape.dense.backward_rows(kernel, Between::Leaky { slope: LEAK, of_last: 0 }, &mut tape.rows);
+            for (row, slopes) in tape.rows.iter() {
+                let by_controls = &mut rows[row * width..(row + 1) * width];
+                spread(slopes, &net.inputs.inputs, &net.inputs.scale, by_controls);
+            }
+        }
+        if let (Some(net), Some(chain)) = (&self.frame, &space.frame) {
+            chain.backward_rows(kernel, Between::Tanh, &mut space.frame_rows);
+            for (row, slopes) in space.frame_rows.iter() {
+                let by_controls = &mut rows[row * width..(row + 1) * width];
+                spread(slopes, &net.inputs.inputs, &net.inputs.scale, by_controls);
             }
         }
         Ok(())

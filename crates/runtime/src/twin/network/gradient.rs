@@ -12,6 +12,80 @@ pub(crate) struct Chain {
     pub(crate) slopes: Vec<Vec<f32>>,
 }
 
+/// Rows of derivatives that go back through one network together, so that its weights are read once for all of them.
+#[derive(Default)]
+pub(crate) struct Rows {
+    stride: usize,
+    numbers: Vec<f32>,
+    /// Which row of the whole each of them is.
+    of: Vec<usize>,
+    next: Vec<f32>,
+    panel: Vec<f32>,
+}
+
+impl Rows {
+    /// None yet, of so many numbers each.
+    pub(crate) fn begin(&mut self, stride: usize) {
+        self.stride = stride;
+        self.numbers.clear();
+        self.of.clear();
+    }
+
+    /// One more, of zeros.
+    pub(crate) fn add(&mut self, of: usize) -> &mut [f32] {
+        let start = self.numbers.len();
+        self.numbers.resize(start + self.stride, 0.0);
+        self.of.push(of);
+        &mut self.numbers[start..]
+    }
+
+    /// The same as others.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        self.stride = other.stride;
+        self.numbers.clone_from(&other.numbers);
+        self.of.clone_from(&other.of);
+    }
+
+    /// Which row of the whole each is, and its numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        self.of.iter().copied().zip(self.numbers.chunks_exact(self.stride.max(1)))
+    }
+
+    /// From derivatives by what comes out of layers to derivatives by what goes in. `outputs`: of the pose, `outputs[0]` are
+    /// the inputs; `slope`: of the activation between two layers by its value.
+    pub(crate) fn back(
+        &mut self,
+        kernel: Kernel,
+        transposed: &[Layer],
+        outputs: &[Vec<f32>],
+        slope: impl Fn(f32) -> f32,
+    ) {
+        for (index, layer) in transposed.iter().enumerate().rev() {
+            let (count, stride) = (self.of.len(), outputs[index].len());
+            self.next.resize(count * stride, 0.0);
+            if self.panel.len() < layer.working_size() {
+                self.panel.resize(layer.working_size(), 0.0);
+            }
+            layer.apply_batch(
+                kernel,
+                count,
+                &self.numbers,
+                self.stride,
+                &mut self.next,
+                stride,
+                &mut self.panel,
+            );
+            if index > 0 {
+                for row in self.next.chunks_exact_mut(stride.max(1)) {
+                    row.iter_mut().zip(&outputs[index]).for_each(|(slot, y)| *slot *= slope(*y));
+                }
+            }
+            std::mem::swap(&mut self.numbers, &mut self.next);
+            self.stride = stride;
+        }
+    }
+}
+
 /// What stands between the layers of a chain.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Between {
@@ -22,6 +96,17 @@ pub(crate) enum Between {
         slope: f32,
         of_last: usize,
     },
+}
+
+impl Between {
+    /// Its derivative, by the value that it gave.
+    fn slope(self, y: f32) -> f32 {
+        match self {
+            Self::Tanh => 1.0 - y * y,
+            Self::Leaky { .. } if y > 0.0 => 1.0,
+            Self::Leaky { slope, .. } => slope,
+        }
+    }
 }
 
 impl Chain {
@@ -62,6 +147,11 @@ impl Chain {
         }
     }
 
+    /// Many rows of derivatives at once, from the last of `outputs` (before its rectifier, where it has one) to the first.
+    pub(crate) fn backward_rows(&self, kernel: Kernel, between: Between, rows: &mut Rows) {
+        rows.back(kernel, &self.transposed, &self.outputs, |y| between.slope(y));
+    }
+
     /// The motion that a network of six numbers gives.
     pub(crate) fn motion(&mut self, kernel: Kernel, net: &MotionNet, controls: &[f32]) -> Motion {
         net.inputs.features(controls, &mut self.outputs[0]);
@@ -90,13 +180,8 @@ impl Chain {
             let (own, layer) = (&mut before[index], &self.transposed[index]);
             layer.apply(kernel, &after[0], own);
             if index > 0 {
-                for (slope, y) in own.iter_mut().zip(&self.outputs[index]) {
-                    *slope *= match between {
-                        Between::Tanh => 1.0 - y * y,
-                        Between::Leaky { .. } if *y > 0.0 => 1.0,
-                        Between::Leaky { slope, .. } => slope,
-                    };
-                }
+                let through = own.iter_mut().zip(&self.outputs[index]);
+                through.for_each(|(slope, y)| *slope *= between.slope(*y));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{BONE_NUMBERS, SkinTwin};
 use crate::PoseError;
 use crate::dense::{Activation, Layer};
 use crate::error::check_count;
-use crate::twin::network::gradient::{Between, Chain, spread};
+use crate::twin::network::gradient::{Between, Chain, Rows, spread};
 use crate::twin::network::motion::Motion;
 use understudy_core::{Affine3A, SkinWeights, Vec3};
 
@@ -31,6 +31,9 @@ pub(super) struct GradientSpace {
     by_coefficients: Vec<f32>,
     bones: Vec<Affine3A>,
     frame: Option<Chain>,
+    /// Of single vertices: derivatives by the last hidden layer, and by what the frame's network gives.
+    hidden_rows: Rows,
+    frame_rows: Rows,
     motion: Motion,
     /// Vertices before the motion of the whole, and derivatives by them.
     local: Vec<Vec3>,
@@ -68,6 +71,8 @@ impl GradientSpace {
             by_coefficients: vec![0.0; padded(components)],
             bones: vec![Affine3A::IDENTITY; twin.bone_count()],
             frame: frame.map(|frame| Chain::new(&frame.layers, frame.inputs.len(), twin.precision)),
+            hidden_rows: Rows::default(),
+            frame_rows: Rows::default(),
             motion: Motion::STILL,
             local: vec![Vec3::ZERO; twin.vertex_count],
             slopes: vec![Vec3::ZERO; twin.vertex_count],
@@ -117,21 +122,40 @@ impl SkinTwin {
         Ok(())
     }
 
-    /// After [`SkinTwin::forward`] at the same pose: the derivative of one coordinate of one vertex by the controls. Only the
-    /// numbers of the vertex's own bones are gone back through.
-    pub(super) fn backward_one(
-        &self,
-        space: &mut GradientSpace,
-        vertex: usize,
-        axis: usize,
-        by_controls: &mut [f32],
-    ) {
+    /// After [`SkinTwin::forward`] at the same pose: derivatives of the first vertices by the controls, three rows each. Of a
+    /// vertex only the numbers of its own bones are gone back through, then the hidden layers for all vertices at once.
+    pub(super) fn jacobian(&self, space: &mut GradientSpace, rows: &mut [f32]) {
+        let (kernel, width) = (self.kernel, self.control_count());
+        let outputs = |chain: &Chain| chain.outputs.last().map_or(0, Vec::len);
+        space.hidden_rows.begin(outputs(&space.hidden));
+        space.frame_rows.begin(space.frame.as_ref().map_or(0, outputs));
+        for (row, by_controls) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+            self.backward_one(space, row, by_controls);
+        }
+        space.hidden.backward_rows(kernel, Between::Tanh, &mut space.hidden_rows);
+        for (row, slopes) in space.hidden_rows.iter() {
+            let by_controls = &mut rows[row * width..(row + 1) * width];
+            spread(slopes, &self.inputs.inputs, &self.inputs.scale, by_controls);
+        }
+        if let (Some(net), Some(chain)) = (&self.frame, &space.frame) {
+            chain.backward_rows(kernel, Between::Tanh, &mut space.frame_rows);
+            for (row, slopes) in space.frame_rows.iter() {
+                let by_controls = &mut rows[row * width..(row + 1) * width];
+                spread(slopes, &net.inputs.inputs, &net.inputs.scale, by_controls);
+            }
+        }
+    }
+
+    /// One coordinate of one vertex as far as layers go back row by row; what follows waits in the rows of `space`.
+    fn backward_one(&self, space: &mut GradientSpace, row: usize, by_controls: &mut [f32]) {
         by_controls.fill(0.0);
-        let (kernel, inputs, columns) = (self.kernel, self.inputs.inputs.len(), self.output.columns());
+        let (vertex, axis) = (row / 3, row % 3);
+        let (inputs, columns) = (self.inputs.inputs.len(), self.output.columns());
         let mut slope = Vec3::AXES[axis];
-        if let (Some(net), Some(chain)) = (&self.frame, &mut space.frame) {
+        if self.frame.is_some() {
             let pair = (space.local[vertex], slope);
-            chain.backward_motion(kernel, net, space.motion.backward(std::iter::once(pair)), by_controls);
+            let six = space.motion.backward(std::iter::once(pair));
+            space.frame_rows.add(row).iter_mut().zip(six).for_each(|(slot, slope)| *slot = slope as f32);
             slope = space.motion.rotation.transpose().as_mat3() * slope;
         }
         if space.output_rows.is_empty() {
@@ -163,7 +187,14 @@ impl SkinTwin {
                 add(BONE_NUMBERS * self.bone_count() + component, share);
             }
         }
-        self.backward_features(space, inputs, by_controls);
+        if let Some(layer) = self.hidden.last() {
+            let outputs = space.hidden.outputs.last().expect("inputs at least");
+            let through = space.by_features[inputs..inputs + layer.rows()].iter().zip(outputs);
+            // tanh' = 1 − tanh².
+            let slots = space.hidden_rows.add(row).iter_mut();
+            slots.zip(through).for_each(|(slot, (slope, y))| *slot = slope * (1.0 - y * y));
+        }
+        spread(&space.by_features[..inputs], &self.inputs.inputs, &self.inputs.scale, by_controls);
     }
 
     /// From derivatives by what the last layer reads to those by controls, which are added to.

@@ -124,9 +124,7 @@ impl Play for SkinPlay {
         let Gradient { space, vertices, .. } = &mut **memory;
         twin.forward(controls, space, vertices)?;
         out.copy_from_slice(&vertices[..out.len()]);
-        for (row, slopes) in by_controls.chunks_exact_mut(controls.len().max(1)).enumerate() {
-            twin.backward_one(space, row / 3, row % 3, slopes);
-        }
+        twin.jacobian(space, by_controls);
         Ok(())
     }
 }
