@@ -149,7 +149,7 @@ fn what_makes_no_sense_is_refused_by_name_and_nothing_is_written() {
     assert_eq!(run(&["deform", text(&good), "--drag", "a=1,2,3", "-o", text(&glb)]).status.code(), Some(2));
 }
 
-/// A closed box of 5 × 5 × 17 units with quads on its sides: a limb along y.
+/// A closed box of 40 × 160 × 40 cm with quads on its sides: a limb along y.
 fn limb() -> String {
     let mut obj = String::new();
     let ring = |k: usize| match k {
@@ -160,9 +160,9 @@ fn limb() -> String {
     };
     for (y, k) in (0..17).flat_map(|y| (0..16).map(move |k| (y, k))) {
         let (x, z) = ring(k);
-        writeln!(obj, "v {} {y} {}", x - 2.0, z - 2.0).expect("text");
+        writeln!(obj, "v {} {} {}", 10.0 * (x - 2.0), 10 * y, 10.0 * (z - 2.0)).expect("text");
     }
-    obj += "v 0 0 0\nv 0 16 0\n";
+    obj += "v 0 0 0\nv 0 160 0\n";
     let at = |y: usize, k: usize| y * 16 + k % 16 + 1;
     for (y, k) in (0..16).flat_map(|y| (0..16).map(move |k| (y, k))) {
         let (a, b) = (at(y, k), at(y, k + 1));
@@ -175,12 +175,12 @@ fn limb() -> String {
     obj
 }
 
-/// Three bones along y as BVH: hips at 1, a knee at 6, a foot at 11.
-const RIG: &str = "HIERARCHY\nROOT hips\n{\nOFFSET 0 1 0\nCHANNELS 3 Xposition Yposition Zposition\n\
-    JOINT knee\n{\nOFFSET 0 5 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n\
-    JOINT foot\n{\nOFFSET 0 5 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n\
-    End Site\n{\nOFFSET 0 4 0\n}\n}\n}\n}\n\
-    MOTION\nFrames: 1\nFrame Time: 0.04\n0 1 0 0 0 0 0 0 0\n";
+/// Three bones along y as BVH: hips at 10 cm, a knee at 60, a foot at 110; as tall as a person, so that the unit is clear.
+const RIG: &str = "HIERARCHY\nROOT hips\n{\nOFFSET 0 10 0\nCHANNELS 3 Xposition Yposition Zposition\n\
+    JOINT knee\n{\nOFFSET 0 50 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n\
+    JOINT foot\n{\nOFFSET 0 50 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n\
+    End Site\n{\nOFFSET 0 40 0\n}\n}\n}\n}\n\
+    MOTION\nFrames: 1\nFrame Time: 0.04\n0 10 0 0 0 0 0 0 0\n";
 
 fn names(report: &serde_json::Value) -> Vec<&str> {
     report["handles"].as_array().expect("names").iter().filter_map(|name| name.as_str()).collect()
@@ -211,7 +211,7 @@ fn bones_of_a_rig_become_handles_alone_or_beside_points() {
     let posed = scratch.path("posed.obj");
     let drag =
         |name: &str| json(&["deform", text(&glb), "--turn", &format!("{name}=0,0,1,40"), "-o", text(&posed)]);
-    assert!(drag("foot")["most_cm"].as_f64().expect("a distance") > 0.5);
+    assert!(drag("foot")["most_cm"].as_f64().expect("a distance") > 5.0);
     assert_eq!(drag("knee")["handles"], serde_json::json!([1, 3, 0]));
     let all = scratch.file("all.toml", "[[rig]]\nfile = 'rig.bvh'\n[[point]]\nname = 'tip'\nvertex = 273\n");
     assert_eq!(names(&with(&all, &[])), ["hips", "knee", "foot", "tip"]);
@@ -234,8 +234,8 @@ fn every_kind_domain_and_mode_is_reached_from_the_command_line() {
     let points = "[[point]]\nname = 'low'\nvertex = 0\n[[point]]\nname = 'middle'\nvertex = 130\n\
         [[point]]\nname = 'high'\nvertex = 260\n";
     let points = scratch.file("points.toml", points);
-    let cage = "[[cage]]\nname = 'box'\nvertices = [[-4, -2, -4], [4, -2, -4], [-4, 18, -4], [4, 18, -4], \
-        [-4, -2, 4], [4, -2, 4], [-4, 18, 4], [4, 18, 4]]\nfaces = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], \
+    let cage = "[[cage]]\nname = 'box'\nvertices = [[-40, -20, -40], [40, -20, -40], [-40, 180, -40], [40, 180, -40], \
+        [-40, -20, 40], [40, -20, 40], [-40, 180, 40], [40, 180, 40]]\nfaces = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], \
         [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]]\n";
     let cage = scratch.file("cage.toml", cage);
     for (handles, more, domain, columns) in [
