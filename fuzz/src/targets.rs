@@ -12,14 +12,14 @@ use understudy_io::alembic::{AlembicCache, AlembicOptions};
 use understudy_io::npz::NpzReader;
 use understudy_io::tensors::Tensors;
 use understudy_io::{
-    Model, blendshape_npz, bvh, dataset, fbx, gltf, live_link, mesh_sequence, obj, real, usd,
+    Model, blendshape_npz, bvh, dataset, fbx, gltf, handles, live_link, mesh_sequence, obj, real, usd,
 };
 
 /// Runs a reader on bytes and tells whether it accepted them.
 pub type Run = fn(&[u8]) -> bool;
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Run); 13] = [
+pub const TARGETS: [(&str, Run); 14] = [
     ("gltf", gltf),
     ("obj", obj),
     ("npz", npz),
@@ -29,6 +29,7 @@ pub const TARGETS: [(&str, Run); 13] = [
     ("safetensors", safetensors),
     ("dataset", dataset),
     ("bvh", bvh),
+    ("handles", handles),
     ("live_link", live_link),
     ("alembic", alembic),
     ("fbx", fbx),
@@ -166,6 +167,15 @@ pub fn bvh(bytes: &[u8]) -> bool {
         let again = bvh::parse(text.as_bytes(), options).expect("we read what we write");
         assert_eq!(again.channels.len(), found.channels.len());
     }
+    true
+}
+
+/// A handle file.
+pub fn handles(bytes: &[u8]) -> bool {
+    let Ok(found) = handles::parse(bytes) else { return false };
+    let text = handles::to_text(&found).expect("what is read can be written");
+    let again = handles::parse(text.as_bytes()).expect("we read what we write");
+    assert_eq!(again, handles::HandleFile { cm_per_unit: None, ..found });
     true
 }
 

@@ -196,6 +196,7 @@ Handle files and the method: docs/methods/skinning-weights.md")]
     /// Drags handles of a skinned mesh.
     #[command(after_help = "Examples:
   understudy deform card.glb --drag right=0,5,0 -o posed.obj
+  understudy deform card.glb --turn right=0,0,1,60 --drag right=5,4,0 -o posed.obj
   understudy deform fox.glb --drag tail=0,60,-40 --free spine -o posed.png --view side")]
     Deform(DeformArguments),
     /// Prints a completion script for a shell.

@@ -15,7 +15,7 @@ pub struct WeightsArguments {
     /// The mesh: a file, or a character by name.
     #[arg(required = true)]
     pub mesh: Option<String>,
-    /// Handles: a .toml of points, bones, regions and cages, or a file with bones (.glb, .gltf, .bvh).
+    /// Handles: a .toml of points, bones, regions, cages and rigs, or a file with bones (.glb, .gltf, .bvh).
     #[arg(required = true)]
     pub handles: Option<PathBuf>,
     /// Deformed meshes of the same topology that improve the weights (.obj, .glb, or an .npz of frames).
@@ -44,7 +44,7 @@ pub struct WeightsArguments {
     /// Cells of the volume along the longest side of the mesh.
     #[arg(long, value_name = "N", default_value_t = 48, allow_negative_numbers = true)]
     pub cells: usize,
-    /// Handles per vertex at most; what is kept is solved again [default: all].
+    /// Handles per vertex at most; every handle is solved again where it is kept [default: all].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_influences: Option<usize>,
     /// How much examples may bend weights: the strength of the l1 term.
@@ -88,7 +88,10 @@ pub struct WeightTransferArguments {
     /// By how many degrees the normals of a match may differ.
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub degrees: f64,
-    /// Bones per vertex at most [default: all].
+    /// Match faces that point the opposite way, too: for cloth whose faces point either way.
+    #[arg(long)]
+    pub two_sided: bool,
+    /// Bones per vertex at most; the smallest weights are cut [default: all].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_influences: Option<usize>,
     /// Threads [default: all]; the file does not depend on it.
@@ -102,8 +105,11 @@ pub struct DeformArguments {
     /// A skinned mesh, as `weights` writes it.
     pub input: PathBuf,
     /// Where a handle goes, cm; handles that are not named stay.
-    #[arg(long = "drag", value_name = "NAME=X,Y,Z", value_parser = parse_drag, required = true)]
+    #[arg(long = "drag", value_name = "NAME=X,Y,Z", value_parser = parse_numbers::<3>, required_unless_present = "turns")]
     pub drags: Vec<(String, [f32; 3])>,
+    /// An axis through a handle, and by how many degrees it turns about it; with --drag, where it goes.
+    #[arg(long = "turn", id = "turns", value_name = "NAME=X,Y,Z,DEGREES", value_parser = parse_numbers::<4>)]
+    pub turns: Vec<(String, [f32; 4])>,
     /// A handle that may move as it likes.
     #[arg(long, value_name = "NAME")]
     pub free: Vec<String>,
@@ -163,15 +169,15 @@ impl From<DomainArgument> for DomainKind {
     }
 }
 
-fn parse_drag(text: &str) -> Result<(String, [f32; 3]), String> {
-    let wanted = || "NAME=X,Y,Z is wanted".to_owned();
+fn parse_numbers<const N: usize>(text: &str) -> Result<(String, [f32; N]), String> {
+    let wanted = || format!("a name, an equals sign and {N} numbers with commas between are wanted");
     let (name, place) = text.rsplit_once('=').ok_or_else(wanted)?;
     let numbers: Vec<f32> = place
         .split(',')
         .map(|part| part.trim().parse::<f32>())
         .collect::<Result<_, _>>()
         .map_err(|_| wanted())?;
-    let place: [f32; 3] = numbers.try_into().map_err(|_| wanted())?;
+    let place: [f32; N] = numbers.try_into().map_err(|_| wanted())?;
     if place.iter().any(|x| !x.is_finite()) {
         return Err(format!("'{text}' holds a number that is not finite"));
     }
@@ -184,9 +190,10 @@ mod tests {
 
     #[test]
     fn drags_are_parsed() {
-        assert_eq!(parse_drag("a b=1, -2.5,3"), Ok(("a b".into(), [1.0, -2.5, 3.0])));
+        assert_eq!(parse_numbers::<3>("a b=1, -2.5,3"), Ok(("a b".into(), [1.0, -2.5, 3.0])));
         for bad in ["a", "a=1,2", "a=1,2,x", "a=1,2,NaN", "a=1,2,3,4"] {
-            assert!(parse_drag(bad).is_err(), "{bad}");
+            assert!(parse_numbers::<3>(bad).is_err(), "{bad}");
         }
+        assert_eq!(parse_numbers::<4>("a=0,0,1,-30"), Ok(("a".into(), [0.0, 0.0, 1.0, -30.0])));
     }
 }

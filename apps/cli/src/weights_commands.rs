@@ -110,6 +110,7 @@ fn run_transfer_weights(json: bool, arguments: WeightTransferArguments) -> Resul
         settings: TransferSettings {
             distance: arguments.distance,
             degrees: arguments.degrees,
+            two_sided: arguments.two_sided,
             max_influences: arguments.max_influences,
         },
         threads: arguments.threads.unwrap_or(defaults.threads),
@@ -134,6 +135,7 @@ pub fn run_deform(json: bool, arguments: DeformArguments) -> Result<()> {
     let config = DeformConfig {
         input: arguments.input,
         drags: arguments.drags,
+        turns: arguments.turns,
         free: arguments.free,
         output: arguments.output,
         iterations: arguments.iterations,
@@ -144,7 +146,7 @@ pub fn run_deform(json: bool, arguments: DeformArguments) -> Result<()> {
     output::print(json, &report, |report| {
         let [dragged, held, free] = report.handles;
         format!(
-            "{}: {} vertices, {} dragged, {held} held, {free} free; moved by {:.1} mm at most, {:.2} ms",
+            "{}: {} vertices, {} dragged or turned, {held} held, {free} free; moved by {:.1} mm at most, {:.2} ms",
             report.output.display(),
             thousands(report.vertices as u64),
             count(dragged, "handle"),

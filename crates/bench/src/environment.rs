@@ -43,6 +43,9 @@ fn run(command: &mut Command) -> Result<(), JobError> {
     Err(JobError::Machine(format!("{name}: {}", said.lines().last().unwrap_or("failed"))))
 }
 
+/// Of races with libigl alone: nothing else is worth waiting for.
+pub const LIBIGL: &str = include_str!("python/libigl-requirements.txt");
+
 /// A running script.
 pub struct Script {
     name: String,

@@ -1,4 +1,4 @@
-//! Handle files, TOML: the points, bones, regions and cages that move a mesh.
+//! Handle files, TOML: the points, bones, regions and cages that move a mesh, and the bones of a rig among them.
 //!
 //! ```toml
 //! cm_per_unit = 1.0          # of the positions in this file; 1 when left out
@@ -16,13 +16,16 @@
 //! name = "box"               # `cage` when left out
 //! vertices = [[-1, -1, -1]]  # and so on
 //! faces = [[0, 1, 2]]
+//! [[rig]]
+//! file = "fox.glb"           # beside this file; its unit is its own
+//! bones = ["hips", "tail"]   # all when left out
 //! ```
 
 use crate::{ParseError, ReadError, WriteError, read_bytes, write_atomic};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// All handles of a file, in its order by kind: points, bones, regions, cages.
+/// All handles of a file, in its order by kind: bones of rigs, points, bones, regions, cages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandleFile {
@@ -41,6 +44,20 @@ pub struct HandleFile {
     /// Cages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cage: Vec<CageEntry>,
+    /// Rigs whose bones are handles, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rig: Vec<RigEntry>,
+}
+
+/// Bones of a rig.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RigEntry {
+    /// A file with bones; where its path is relative, it begins where the handle file lies.
+    pub file: PathBuf,
+    /// Bones that are handles; `None` for all. The others are kept and move nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bones: Option<Vec<String>>,
 }
 
 /// A point: a vertex or a position.
@@ -118,6 +135,9 @@ pub fn parse(bytes: &[u8]) -> Result<HandleFile, ParseError> {
             return Err(ParseError::new(place, "has to have either a vertex or a position"));
         }
     }
+    if file.rig.iter().any(|rig| rig.bones.as_ref().is_some_and(Vec::is_empty)) {
+        return Err(ParseError::new("rig", "its list of bones is empty; without one all bones are meant"));
+    }
     let mut places: Vec<(&str, &mut [f64; 3])> = Vec::new();
     for point in &mut file.point {
         places.extend(point.position.as_mut().map(|position| (point.name.as_str(), position)));
@@ -137,10 +157,15 @@ pub fn parse(bytes: &[u8]) -> Result<HandleFile, ParseError> {
     Ok(file)
 }
 
-/// Writes a handle file; positions are centimetres, as they are after reading.
+/// A handle file as text; positions are centimetres, as they are after reading.
+pub fn to_text(file: &HandleFile) -> Result<String, ParseError> {
+    let file = HandleFile { cm_per_unit: None, ..file.clone() };
+    toml::to_string(&file).map_err(|error| ParseError::new("text", error))
+}
+
+/// Writes [`to_text`].
 pub fn write(path: &Path, file: &HandleFile) -> Result<(), WriteError> {
-    let text = toml::to_string(&HandleFile { cm_per_unit: None, ..file.clone() });
-    let text = text.map_err(|error| WriteError::new(path, error))?;
+    let text = to_text(file).map_err(|error| WriteError::new(path, error))?;
     write_atomic(path, text.as_bytes())
 }
 
@@ -152,10 +177,12 @@ mod tests {
     fn every_kind_is_read_and_mistakes_are_named() {
         let text = "cm_per_unit = 100.0\n[[point]]\nname = 'a'\nvertex = 3\n[[point]]\nname = 'b'\nposition = [1, 2.5, 3]\n\
                     [[bone]]\nname = 'c'\nhead = [0, 0, 0]\ntail = [0, 1, 0]\n[[region]]\nname = 'd'\nvertices = [1, 2]\n\
-                    [[cage]]\nvertices = [[0, 0, 0]]\nfaces = []\n";
+                    [[cage]]\nvertices = [[0, 0, 0]]\nfaces = []\n[[rig]]\nfile = 'fox.glb'\nbones = ['tail']\n";
         let file = parse(text.as_bytes()).expect("valid");
         assert_eq!(file.point[1].position, Some([100.0, 250.0, 300.0]));
         assert_eq!((file.bone[0].tail, file.cage[0].name.as_str()), ([0.0, 100.0, 0.0], "cage"));
+        let rig = file.rig[0].clone();
+        assert_eq!((rig.file, rig.bones), (PathBuf::from("fox.glb"), Some(vec!["tail".to_owned()])));
         let folder = tempfile::tempdir().expect("a folder");
         let copy = folder.path().join("handles.toml");
         write(&copy, &file).expect("written");
@@ -164,6 +191,7 @@ mod tests {
         assert!(problem("[[point]]\nname = 'a'\n").contains("point 'a': has to have either"));
         assert!(problem("[[point]]\nname = 'a'\nvertex = -1\n").contains("line 3"));
         assert!(problem("[[bones]]\n").contains("unknown field `bones`"));
+        assert!(problem("[[rig]]\nfile = 'a.glb'\nbones = []\n").contains("rig: its list of bones is empty"));
         assert!(problem("cm_per_unit = 0\n").contains("cm_per_unit"));
         assert!(problem("[[point]]\nname = 'a'\nposition = [nan, 0, 0]\n").contains("not finite"));
         assert!(parse(b"\xff\xfe").is_err());

@@ -46,6 +46,7 @@ pub enum ArapError {
 }
 
 /// A mesh that is ready to be deformed by some of its vertices.
+#[derive(Clone)]
 pub struct Arap {
     laplacian: SparseRows,
     rest: Vec<DVec3>,

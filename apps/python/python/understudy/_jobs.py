@@ -173,7 +173,7 @@ def transfer_weights(source, target, output, *, progress=None, **settings) -> di
 
 
 def deform(model, output, *, progress=None, **settings) -> dict:
-    """Drags handles of a skinned mesh: `drags=[("tail", [0, 60, -40])]`."""
+    """Drags and turns handles of a skinned mesh: `drags=[("tail", [0, 60, -40])]`, `turns=[("tail", [0, 0, 1, 30])]`."""
     return _run("deform", {**settings, "input": model, "output": output}, progress)
 
 

@@ -3,7 +3,7 @@
 
 use super::card;
 use crate::console::{Console, print, table};
-use crate::environment::Script;
+use crate::environment::{LIBIGL, Script};
 use anyhow::{Result, anyhow};
 use std::path::Path;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub fn run(folder: &Path) -> Result<()> {
     npz.f32("targets", &[targets.len(), 3], &flat(&targets));
     let path = folder.join("arap-problem.npz");
     npz.write(&path)?;
-    let mut script = Script::start(folder, "arap.py", SCRIPT, &path, &Console)?;
+    let mut script = Script::start_with(LIBIGL, folder, "arap.py", SCRIPT, &path, &Console)?;
     if script.line()? != "ready" {
         return Err(anyhow!("arap.py did not start"));
     }

@@ -86,6 +86,11 @@ impl MeshIk {
         })
     }
 
+    /// Forgets the weights of examples that the last pose had.
+    pub fn restart(&mut self) {
+        self.weights.fill(0.0);
+    }
+
     /// Puts held vertices at `targets`; gives all vertices.
     pub fn solve(&mut self, targets: &[Vec3], iterations: usize) -> Vec<Vec3> {
         let n = self.rest.len();
@@ -164,8 +169,10 @@ impl MeshIk {
                 gram[row * m + row] += PULL * scale + 1e-12;
                 right[row] = -sums[(row + 1) * k] - PULL * scale * self.weights[row];
             }
-            if let Some(factor) = Cholesky::new(&gram, m) {
-                factor.solve(&mut right, 1);
+            // Examples that say nothing leave no step: the gradient alone is not one.
+            match Cholesky::new(&gram, m) {
+                Some(factor) => factor.solve(&mut right, 1),
+                None => right.fill(0.0),
             }
             self.weights.iter_mut().zip(&right).for_each(|(w, d)| *w += d);
             out = columns[0].0.clone();

@@ -1,7 +1,7 @@
 //! libigl's bounded biharmonic weights on the same tetrahedra, one thread each, alternating in one run.
 
 use crate::console::{Console, print, table};
-use crate::environment::Script;
+use crate::environment::{LIBIGL, Script};
 use anyhow::{Result, anyhow};
 use std::path::Path;
 use std::time::Instant;
@@ -57,7 +57,7 @@ pub fn run(folder: &Path) -> Result<()> {
     for (to, from) in problem.points.iter_mut().zip(points.chunks_exact(3)) {
         *to = Vec3::new(from[0], from[1], from[2]).as_dvec3();
     }
-    let mut script = Script::start(folder, "weights.py", SCRIPT, &path, &Console)?;
+    let mut script = Script::start_with(LIBIGL, folder, "weights.py", SCRIPT, &path, &Console)?;
     if script.line()? != "ready" {
         return Err(anyhow!("weights.py did not start"));
     }

@@ -26,7 +26,7 @@ pub fn run(folder: &Path) -> Result<()> {
     let mut rows = Vec::new();
     let mut measure = |what: &str, target: &Mesh, truth: &SkinWeights| -> Result<SkinWeights> {
         let start = Instant::now();
-        let got = transfer_weights(mesh, weights, target, &TransferSettings::default())?;
+        let got = transfer_weights(mesh, weights, target, &TransferSettings::default(), &|_| true)?;
         let seconds = start.elapsed().as_secs_f64();
         let mut errors: Vec<f64> = (0..target.vertex_count())
             .map(|vertex| {

@@ -1,5 +1,5 @@
-//! `deform`: drags handles of a skinned mesh and writes the posed mesh or a picture of it. What is not dragged or
-//! released stays where it rests.
+//! `deform`: drags and turns handles of a skinned mesh and writes the posed mesh or a picture of it. What is not dragged,
+//! turned or released stays where it rests.
 
 use crate::names::unknown;
 use crate::outputs::check_file;
@@ -9,7 +9,7 @@ use crate::{JobError, Watch, inputs};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use understudy_core::{Mesh, Vec3};
+use understudy_core::{Affine3A, Mesh, Quat, Vec3};
 use understudy_io::{Format, Scene, obj};
 use understudy_runtime::drag::{DragRig, DragSettings};
 
@@ -21,6 +21,9 @@ pub struct DeformConfig {
     pub input: PathBuf,
     /// Handles and where they go, cm.
     pub drags: Vec<(String, [f32; 3])>,
+    /// Handles that turn about an axis through themselves: its direction, then degrees. One that is dragged, too, turns
+    /// where it goes.
+    pub turns: Vec<(String, [f32; 4])>,
     /// Handles that may move as they like.
     pub free: Vec<String>,
     /// The posed mesh (.obj) or a picture of it (.png).
@@ -38,6 +41,7 @@ impl Default for DeformConfig {
         Self {
             input: PathBuf::new(),
             drags: Vec::new(),
+            turns: Vec::new(),
             free: Vec::new(),
             output: PathBuf::new(),
             iterations: 50,
@@ -54,7 +58,7 @@ pub struct DeformReport {
     pub output: PathBuf,
     /// Vertices of the mesh.
     pub vertices: usize,
-    /// Handles: dragged, held at rest, free.
+    /// Handles: dragged or turned, held at rest, free.
     pub handles: [usize; 3],
     /// How far any vertex moved at most, cm.
     pub most_cm: f32,
@@ -106,27 +110,49 @@ pub fn deform(config: &DeformConfig, watch: &dyn Watch) -> Result<DeformReport, 
         targets.push(to);
     }
     let free: Vec<usize> = config.free.iter().map(find).collect::<Result<_, _>>()?;
-    let moved = dragged.len();
+    let (mut turned, mut transforms) = (Vec::new(), Vec::new());
+    for (name, [x, y, z, degrees]) in &config.turns {
+        let bone = find(name)?;
+        let setting = format!("turn '{name}'");
+        let Some(axis) = Vec3::new(*x, *y, *z).try_normalize().filter(|_| degrees.is_finite()) else {
+            return Err(JobError::setting(setting, "an axis with a length and a finite angle are wanted"));
+        };
+        if free.contains(&bone) {
+            return Err(JobError::setting(setting, "a handle that turns cannot be free"));
+        }
+        // Where it is dragged, it turns there.
+        let to = match dragged.iter().position(|other| *other == bone) {
+            Some(place) => {
+                dragged.remove(place);
+                targets.remove(place)
+            }
+            None => places[bone],
+        };
+        let turn = Affine3A::from_quat(Quat::from_axis_angle(axis, degrees.to_radians()));
+        turned.push(bone);
+        transforms.push(Affine3A::from_translation(to) * turn * Affine3A::from_translation(-places[bone]));
+    }
+    let moved = dragged.len() + turned.len();
     for bone in 0..skeleton.len() {
-        if !dragged.contains(&bone) && !free.contains(&bone) {
+        if !dragged.contains(&bone) && !turned.contains(&bone) && !free.contains(&bone) {
             dragged.push(bone);
             targets.push(places[bone]);
         }
     }
     let settings = DragSettings { iterations: config.iterations, ..DragSettings::default() };
     let failed = |error| JobError::unusable(&config.input, error);
-    let rig = DragRig::new(&mesh, skin, &places, &dragged, &settings).map_err(failed)?;
+    let rig = DragRig::with_turned(&mesh, skin, &places, &dragged, &turned, &settings).map_err(failed)?;
     let mut drag = rig.start();
     let mut vertices = vec![Vec3::ZERO; mesh.vertex_count()];
     let start = Instant::now();
-    drag.update(&rig, &targets, &mut vertices).map_err(failed)?;
+    drag.update_turned(&rig, &targets, &transforms, &mut vertices).map_err(failed)?;
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
     let most_cm = rest.iter().zip(&vertices).fold(0.0f32, |most, (a, b)| most.max(a.distance(*b)));
     write(config, picture, &view, &mesh, vertices)?;
     Ok(DeformReport {
         output: config.output.clone(),
         vertices: mesh.vertex_count(),
-        handles: [moved, dragged.len() - moved, free.len()],
+        handles: [moved, dragged.len() + turned.len() - moved, free.len()],
         most_cm,
         milliseconds,
         notes: watch.messages(),

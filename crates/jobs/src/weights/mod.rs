@@ -6,6 +6,7 @@ pub mod deform;
 mod handles;
 mod maps;
 mod page;
+mod pieces;
 pub mod session;
 pub mod transfer;
 
@@ -13,6 +14,7 @@ use crate::outputs::{check_distinct, check_file};
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, inputs, rigs, threads};
 use handles::read_handles;
+use pieces::Pieces;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,7 +25,7 @@ use understudy_io::{Format, ReadError, Scene};
 pub use understudy_solve::skin_weights::examples::{ExampleSettings, ExampleStop, Sparsity};
 use understudy_solve::skin_weights::examples::{OptimisedWeights, optimise_weights};
 pub use understudy_solve::skin_weights::{DomainKind, SkinWeightsReport, WeightKind, WeightSettings};
-use understudy_solve::skin_weights::{SolvedWeights, WeightsError, WeightsProgress, solve_weights};
+use understudy_solve::skin_weights::{SolvedWeights, WeightsError, solve_weights};
 
 /// Weights below this are left out of files: nobody sees them, and rows get short.
 const SMALLEST: f64 = 1e-4;
@@ -140,25 +142,26 @@ pub fn weights(config: &WeightsConfig, watch: &dyn Watch) -> Result<WeightsRepor
     let watch = Remember::new(watch);
     let mesh = read_mesh(&config.mesh, &watch)?;
     let source = read_handles(&config.handles, &watch)?;
+    let rigs: Vec<&Path> = source.rigs.iter().map(PathBuf::as_path).collect();
+    outputs.iter().try_for_each(|(_, path)| check_file(path, &rigs))?;
     let examples = read_examples(&config.examples, &config.mesh, &mesh, &watch)?;
 
     let start = Instant::now();
-    watch.event(Event::Started { what: "solving weights", total: source.columns() as u64, unit: "handles" });
-    let hear = |progress: WeightsProgress| {
-        watch.event(Event::Step { done: progress.done as u64 });
-        !watch.should_stop()
-    };
+    let pieces = Pieces::new(&watch);
+    let hear = |progress| pieces.hear(progress);
     let solved = pool.install(|| solve_weights(&mesh, &source.handles, &config.settings, &hear));
     let solved = solved.map_err(failure(&config.handles))?;
-    watch.event(Event::Finished);
+    pieces.finish();
     let seconds = start.elapsed().as_secs_f64();
     for note in &solved.report.notes {
         watch.event(Event::Warning { message: &format!("{}: {note}", config.mesh) });
     }
     let optimised = improve(config, &mesh, &solved, &examples, &pool, &watch)?;
     let values = optimised.as_ref().map_or(&solved.values, |(optimised, _)| &optimised.values);
-    let skin = skin_of(values, solved.columns()).map_err(|error| JobError::unusable(&config.mesh, error))?;
-    let skeleton = source.skeleton(&solved).map_err(|error| JobError::unusable(&config.handles, error))?;
+    let (skeleton, bones) =
+        source.skeleton(&solved).map_err(|error| JobError::unusable(&config.handles, error))?;
+    let skin = skin_on(values, &bones, skeleton.len());
+    let skin = skin.map_err(|error| JobError::unusable(&config.mesh, error))?;
     let name = inputs::stem(Path::new(&config.mesh));
     let scene = GltfScene { skin: Some((&skeleton, &skin)), ..GltfScene::new(&name, &mesh) };
     let bytes = to_glb_bytes(&scene).map_err(|error| JobError::unusable(&config.output, error))?;
@@ -210,18 +213,14 @@ fn improve(
         return Ok(None);
     }
     let start = Instant::now();
-    let total = config.example_settings.rounds as u64;
-    watch.event(Event::Started { what: "learning from examples", total, unit: "rounds" });
-    let hear = |progress: WeightsProgress| {
-        watch.event(Event::Step { done: progress.done as u64 });
-        !watch.should_stop()
-    };
+    let pieces = Pieces::new(watch);
+    let hear = |progress| pieces.hear(progress);
     let all: Vec<&[Vec3]> = examples.iter().map(Vec::as_slice).collect();
     let settings =
         ExampleSettings { max_influences: config.settings.max_influences, ..config.example_settings };
     let result = pool.install(|| optimise_weights(mesh, solved, &all, &settings, &hear));
     let result = result.map_err(failure(&config.handles))?;
-    watch.event(Event::Finished);
+    pieces.finish();
     let energy = [result.history.first(), result.history.last()].map(|e| e.map_or(0.0, |e| e.total()));
     let report = ExamplesReport {
         examples: examples.len(),
@@ -294,14 +293,19 @@ fn read_examples(
     Ok(examples)
 }
 
-/// Rows for a file: without what is too small to see.
+/// Rows for a file: without what is too small to see, a bone per column.
 fn skin_of(values: &[f64], columns: usize) -> Result<SkinWeights, understudy_core::SkinError> {
+    skin_on(values, &(0..columns).collect::<Vec<_>>(), columns)
+}
+
+/// The same for a skeleton of `count` bones, where every column has its bone.
+fn skin_on(values: &[f64], bones: &[usize], count: usize) -> Result<SkinWeights, understudy_core::SkinError> {
     let row = |row: &[f64]| {
-        let kept = row.iter().enumerate().filter(|(_, w)| **w >= SMALLEST);
-        let sum: f64 = kept.clone().map(|(_, w)| w).sum();
-        kept.map(|(column, w)| (column as u16, (w / sum) as f32)).collect::<Vec<_>>()
+        let kept = row.iter().zip(bones).filter(|(w, _)| **w >= SMALLEST);
+        let sum: f64 = kept.clone().map(|(w, _)| w).sum();
+        kept.map(|(w, bone)| (*bone as u16, (w / sum) as f32)).collect::<Vec<_>>()
     };
-    SkinWeights::from_rows(&values.chunks_exact(columns).map(row).collect::<Vec<_>>(), columns)
+    SkinWeights::from_rows(&values.chunks_exact(bones.len()).map(row).collect::<Vec<_>>(), count)
 }
 
 /// A bone per handle, side by side, each resting where the handle does.

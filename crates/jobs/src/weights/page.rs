@@ -67,8 +67,13 @@ pub(super) fn page(config: &WeightsConfig, report: &WeightsReport, shown: &Shown
     if let Some(optimised) = shown.optimised {
         page = page.section(examples(shown, optimised)).section(energy(optimised));
     }
-    if let Some(section) = dragged(shown) {
-        page = page.section(section);
+    if shown.solved.columns() > 1 {
+        page = page.section(match dragged(shown) {
+            Ok(section) => section,
+            Err(error) => {
+                Section::new("Dragging").paragraph(format!("The handles cannot be dragged: {error}."))
+            }
+        });
     }
     page.footer("Methods and equations: docs/methods/skinning-weights.md")
 }
@@ -152,20 +157,16 @@ fn energy(optimised: &OptimisedWeights) -> Section {
 }
 
 /// Every handle dragged sideways, the others held: the mesh's own weights (this is FAST), then those with examples.
-fn dragged(shown: &Shown<'_>) -> Option<Section> {
+fn dragged(shown: &Shown<'_>) -> Result<Section, Box<dyn std::error::Error>> {
     let h = shown.solved.columns();
-    if h < 2 {
-        return None;
-    }
     let places: Vec<Vec3> = shown.solved.places.iter().map(|p| p.as_vec3()).collect();
     let (low, high) = shown.mesh.bounds();
     let far = FAR * (high - low).length();
     let view = View::of(shown.mesh);
     let all: Vec<usize> = (0..h).collect();
-    let mut rows: Vec<(&str, SkinWeights)> =
-        vec![("from the mesh alone", skin_of(&shown.solved.values, h).ok()?)];
+    let mut rows: Vec<(&str, SkinWeights)> = vec![("from the mesh alone", skin_of(&shown.solved.values, h)?)];
     if let Some(optimised) = shown.optimised {
-        rows.push(("with examples", skin_of(&optimised.values, h).ok()?));
+        rows.push(("with examples", skin_of(&optimised.values, h)?));
     }
     let columns = h.min(DRAGGED);
     let mut sheet = Sheet::new(columns).title("Dragged");
@@ -176,18 +177,17 @@ fn dragged(shown: &Shown<'_>) -> Option<Section> {
             &places,
             &all,
             &DragSettings { iterations: 60, ..DragSettings::default() },
-        )
-        .ok()?;
+        )?;
         for handle in 0..columns {
             let mut targets = places.clone();
             targets[handle] += view.up * far;
             let mut out = vec![Vec3::ZERO; shown.mesh.vertex_count()];
-            rig.start().update(&rig, &targets, &mut out).ok()?;
+            rig.start().update(&rig, &targets, &mut out)?;
             sheet =
                 sheet.cell(view.plain(shown.mesh, &out), format!("{}, {name}", shown.solved.names[handle]));
         }
     }
-    Some(Section::new("Dragging").picture(
+    Ok(Section::new("Dragging").picture(
         &sheet.build(),
         "Each handle dragged by an eighth of the mesh's size, the others held where they rest; only positions are given, \
          transforms follow from rigidity (26), (27).",

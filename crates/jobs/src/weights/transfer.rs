@@ -1,5 +1,6 @@
 //! `weights transfer`: the weights of one skinned mesh for another, such as clothes or a level of detail.
 
+use super::{failure, pieces::Pieces};
 use crate::outputs::check_file;
 use crate::watch::Remember;
 use crate::{Event, JobError, Watch, inputs, threads};
@@ -76,8 +77,11 @@ pub fn transfer(config: &WeightTransferConfig, watch: &dyn Watch) -> Result<Weig
     let target = inputs::open(&config.target, TARGET, &watch)?;
     let mesh = target.mesh().ok_or_else(|| inputs::wrong_kind(&config.target, &target, TARGET))?;
     let start = Instant::now();
-    let result = pool.install(|| transfer_weights(&body.mesh, skin, mesh, &config.settings));
-    let result = result.map_err(|error| JobError::unusable(&config.target, error))?;
+    let pieces = Pieces::new(&watch);
+    let hear = |progress| pieces.hear(progress);
+    let result = pool.install(|| transfer_weights(&body.mesh, skin, mesh, &config.settings, &hear));
+    let result = result.map_err(failure(&config.target))?;
+    pieces.finish();
     let seconds = start.elapsed().as_secs_f64();
     for note in &result.notes {
         watch.event(Event::Warning { message: &format!("{}: {note}", config.target.display()) });

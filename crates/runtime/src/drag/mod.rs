@@ -1,5 +1,5 @@
 //! Dragging a skinned mesh by its handles (eqs. 26 and 27 of Yuan et al. 2019; Jacobson et al. 2012): positions of some
-//! handles in, affine transforms of all and posed vertices out. Everything that does not depend on the drag is
+//! handles, or affine transforms where one shall turn, in; affine transforms of all and posed vertices out. Everything that does not depend on the drag is
 //! multiplied out once: an update is a few small products, some rotations and linear blend skinning, and costs the same
 //! however many examples the weights were learned from.
 //!
@@ -60,6 +60,12 @@ pub enum DragError {
         /// Which of the dragged ones.
         handle: usize,
     },
+    /// A transform that is not finite.
+    #[error("the transform of handle {handle} is not finite")]
+    TransformNotFinite {
+        /// Which of the turned ones.
+        handle: usize,
+    },
     /// The system cannot be solved.
     #[error("the handles leave the mesh undetermined")]
     Singular,
@@ -87,7 +93,9 @@ pub struct DragRig {
     handles: usize,
     groups: usize,
     dragged: usize,
-    /// Transforms from rotations and positions: `T = S R + C c`, `[4 handles][3 groups + dragged]`.
+    turned: usize,
+    /// Transforms from rotations, positions and given transforms: `T = S R + C c`,
+    /// `[4 handles][3 groups + dragged + 4 turned]`.
     solve: Vec<f32>,
     /// Covariances from transforms, `[3 groups][4 handles]`.
     gather: Vec<f32>,
@@ -101,7 +109,7 @@ pub struct DragRig {
 #[derive(Debug, Clone)]
 pub struct Drag {
     rotations: Vec<Mat3>,
-    /// `[3 groups + dragged][3]`.
+    /// `[3 groups + dragged + 4 turned][3]`.
     inputs: Vec<f32>,
     /// `[4 handles][3]`.
     transforms: Vec<f32>,
@@ -113,7 +121,7 @@ impl DragRig {
     pub fn start(&self) -> Drag {
         Drag {
             rotations: vec![Mat3::IDENTITY; self.groups],
-            inputs: vec![0.0; 3 * (3 * self.groups + self.dragged)],
+            inputs: vec![0.0; 3 * (3 * self.groups + self.dragged + 4 * self.turned)],
             transforms: vec![0.0; 12 * self.handles],
             matrices: vec![Affine3A::IDENTITY; self.handles],
         }
@@ -133,6 +141,24 @@ impl DragRig {
 impl Drag {
     /// Moves dragged handles to `targets`, in the order in which they were named, and poses the mesh; allocates nothing.
     pub fn update(&mut self, rig: &DragRig, targets: &[Vec3], out: &mut [Vec3]) -> Result<(), DragError> {
+        self.update_turned(rig, targets, &[], out)
+    }
+
+    /// The same of a rig with turned handles (see [`DragRig::with_turned`]): those take `transforms`, rest → posed, in
+    /// the order in which they were named.
+    pub fn update_turned(
+        &mut self,
+        rig: &DragRig,
+        targets: &[Vec3],
+        transforms: &[Affine3A],
+        out: &mut [Vec3],
+    ) -> Result<(), DragError> {
+        if transforms.len() != rig.turned {
+            return Err(DragError::Count { what: "transforms", got: transforms.len(), want: rig.turned });
+        }
+        if let Some(handle) = transforms.iter().position(|transform| !transform.is_finite()) {
+            return Err(DragError::TransformNotFinite { handle });
+        }
         if targets.len() != rig.dragged {
             return Err(DragError::Count { what: "positions", got: targets.len(), want: rig.dragged });
         }
@@ -142,8 +168,19 @@ impl Drag {
         if let Some(handle) = targets.iter().position(|target| !target.is_finite()) {
             return Err(DragError::NotFinite { handle });
         }
-        for (row, target) in self.inputs[9 * rig.groups..].chunks_exact_mut(3).zip(targets) {
+        let (places, blocks) = self.inputs[9 * rig.groups..].split_at_mut(3 * rig.dragged);
+        for (row, target) in places.chunks_exact_mut(3).zip(targets) {
             row.copy_from_slice(&((*target - rig.centre) * rig.scale).to_array());
+        }
+        for (block, transform) in blocks.chunks_exact_mut(12).zip(transforms) {
+            // Rows for x, y, z and 1 of a mesh of unit size are columns of the matrix.
+            let linear = Mat3::from(transform.matrix3);
+            let shift = (transform.transform_point3(rig.centre) - rig.centre) * rig.scale;
+            for (row, column) in
+                block.chunks_exact_mut(3).zip([linear.x_axis, linear.y_axis, linear.z_axis, shift])
+            {
+                row.copy_from_slice(&column.to_array());
+            }
         }
         for _ in 0..rig.iterations {
             self.place_handles(rig);

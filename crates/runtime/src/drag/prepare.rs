@@ -21,6 +21,19 @@ impl DragRig {
         dragged: &[usize],
         settings: &DragSettings,
     ) -> Result<Self, DragError> {
+        Self::with_turned(mesh, weights, places, dragged, &[], settings)
+    }
+
+    /// The same with handles that are given whole transforms: a region or a bone that turns, not only moves. No handle can
+    /// be both dragged and turned.
+    pub fn with_turned(
+        mesh: &Mesh,
+        weights: &SkinWeights,
+        places: &[Vec3],
+        dragged: &[usize],
+        turned: &[usize],
+        settings: &DragSettings,
+    ) -> Result<Self, DragError> {
         let (n, h) = (mesh.vertex_count(), weights.bone_count());
         if weights.vertex_count() != n {
             return Err(DragError::Count { what: "rows of weights", got: weights.vertex_count(), want: n });
@@ -31,11 +44,12 @@ impl DragRig {
         if let Some(handle) = places.iter().position(|place| !place.is_finite()) {
             return Err(DragError::NotFinite { handle });
         }
-        if dragged.is_empty() {
+        let given: Vec<usize> = dragged.iter().chain(turned).copied().collect();
+        if given.is_empty() {
             return Err(DragError::Nothing);
         }
-        for (index, &handle) in dragged.iter().enumerate() {
-            if handle >= h || dragged[..index].contains(&handle) {
+        for (index, &handle) in given.iter().enumerate() {
+            if handle >= h || given[..index].contains(&handle) {
                 return Err(DragError::Handle { handle, count: h });
             }
         }
@@ -102,9 +116,9 @@ impl DragRig {
             let sum: f64 = row.iter().sum();
             row.iter_mut().for_each(|s| *s = if sum > 0.0 { *s / sum } else { 1.0 / groups as f64 });
         }
-        let width = 3 * groups + dragged.len();
-        // Right-hand sides: rotations through Mᵀ and the ridge; then the positions.
-        let size = rows + dragged.len();
+        let width = 3 * groups + dragged.len() + 4 * turned.len();
+        // Right-hand sides: rotations through Mᵀ and the ridge; then the positions; then four rows per given transform.
+        let size = rows + dragged.len() + 4 * turned.len();
         let mut system = vec![0.0f64; size * size];
         let mut right = vec![0.0f64; size * width];
         for row in 0..rows {
@@ -130,12 +144,21 @@ impl DragRig {
             }
             right[(rows + index) * width + 3 * groups + index] = 1.0;
         }
+        for (index, handle) in
+            turned.iter().flat_map(|handle| (0..4).map(move |k| 4 * handle + k)).enumerate()
+        {
+            let place = rows + dragged.len() + index;
+            system[place * size + handle] = 1.0;
+            system[handle * size + place] = 1.0;
+            right[place * width + 3 * groups + dragged.len() + index] = 1.0;
+        }
         solve(&mut system, &mut right, size, width).ok_or(DragError::Singular)?;
         Ok(Self {
             iterations: settings.iterations,
             handles: h,
             groups,
             dragged: dragged.len(),
+            turned: turned.len(),
             solve: right[..rows * width].iter().map(|x| *x as f32).collect(),
             gather: gather.iter().map(|x| *x as f32).collect(),
             skin: Skin::new(weights, mesh.positions()),

@@ -88,6 +88,56 @@ fn rotations_are_those_of_singular_values() {
     assert_eq!(rotation::nearest(Mat3::ZERO, Mat3::IDENTITY), Mat3::IDENTITY);
 }
 
+/// A card of 21 × 5 vertices, and weights that change from one half to the other at once.
+fn card() -> (Mesh, SkinWeights, [Vec3; 2]) {
+    let positions: Vec<Vec3> = (0..105).map(|i| Vec3::new((i % 21) as f32, 0.0, (i / 21) as f32)).collect();
+    let cells = (0..104u32).filter(|i| i % 21 < 20 && i / 21 < 4);
+    let faces = cells.map(|i| Face::quad(i, i + 21, i + 22, i + 1)).collect();
+    let mesh = MeshParts { positions, faces, ..MeshParts::default() }.build().expect("a card");
+    let rows: Vec<_> = (0..105).map(|i| vec![(u16::from(i % 21 > 10), 1.0)]).collect();
+    let weights = SkinWeights::from_rows(&rows, 2).expect("convex");
+    (mesh, weights, [Vec3::new(2.0, 0.0, 2.0), Vec3::new(18.0, 0.0, 2.0)])
+}
+
+/// A turn about an axis along z through a place.
+fn hinge(at: Vec3, degrees: f32) -> Affine3A {
+    Affine3A::from_translation(at)
+        * Affine3A::from_quat(Quat::from_rotation_z(degrees.to_radians()))
+        * Affine3A::from_translation(-at)
+}
+
+#[test]
+fn two_affine_handles_refold_a_card_and_positions_alone_do_not_say_how_an_end_turns() {
+    let (mesh, weights, places) = card();
+    let settings = DragSettings::default();
+    let rig = DragRig::with_turned(&mesh, &weights, &places, &[], &[0, 1], &settings).expect("a rig");
+    let mut out = vec![Vec3::ZERO; rig.vertex_count()];
+    for degrees in [30.0f32, 60.0, 120.0] {
+        // Both halves turned against each other, neither where it was.
+        let first = Affine3A::from_translation(Vec3::new(3.0, -2.0, 1.0)) * hinge(Vec3::ZERO, 25.0);
+        let second = first * hinge(Vec3::X * 10.5, degrees);
+        rig.start().update_turned(&rig, &[], &[first, second], &mut out).expect("folded");
+        for (vertex, p) in mesh.positions().iter().enumerate() {
+            let want = if vertex % 21 > 10 { second } else { first }.transform_point3(*p);
+            assert!(out[vertex].distance(want) < 1e-3, "{degrees}: {vertex} {} {want}", out[vertex]);
+        }
+    }
+    // One end of a bar turned about itself where it is: it takes the turn exactly, the far end stays.
+    let (mesh, weights, places) = bar(21);
+    let rig = DragRig::with_turned(&mesh, &weights, &places, &[0], &[2], &settings).expect("a rig");
+    let mut drag = rig.start();
+    let mut out = vec![Vec3::ZERO; rig.vertex_count()];
+    let turn = hinge(places[2], 50.0);
+    drag.update_turned(&rig, &[places[0]], &[turn], &mut out).expect("turned");
+    assert!(drag.transforms()[2].abs_diff_eq(turn, 1e-3), "{}", drag.transforms()[2]);
+    assert!(drag.transforms()[0].transform_point3(places[0]).distance(places[0]) < 1e-2);
+    let held = DragRig::new(&mesh, &weights, &places, &[0, 2], &settings).expect("a rig");
+    let mut still = vec![Vec3::ZERO; held.vertex_count()];
+    held.start().update(&held, &[places[0], places[2]], &mut still).expect("held");
+    let most = out.iter().zip(&still).fold(0.0f32, |most, (a, b)| most.max(a.distance(*b)));
+    assert!(most > 0.3, "{most}");
+}
+
 #[test]
 fn bad_input_is_refused() {
     let (mesh, weights, places) = bar(5);
@@ -104,4 +154,13 @@ fn bad_input_is_refused() {
     assert!(drag.update(&rig, &[], &mut out).is_err());
     assert_eq!(drag.update(&rig, &[Vec3::NAN], &mut out), Err(DragError::NotFinite { handle: 0 }));
     assert!(drag.update(&rig, &[places[0]], &mut out[1..]).is_err());
+    let both = DragRig::with_turned(&mesh, &weights, &places, &[0, 1], &[1], &DragSettings::default());
+    assert_eq!(both.err(), Some(DragError::Handle { handle: 1, count: 3 }));
+    let turned = DragRig::with_turned(&mesh, &weights, &places, &[], &[2], &DragSettings::default());
+    let turned = turned.expect("a rig");
+    let mut drag = turned.start();
+    assert!(matches!(drag.update(&turned, &[], &mut out), Err(DragError::Count { what: "transforms", .. })));
+    let bad = Affine3A::from_translation(Vec3::NAN);
+    let bad = drag.update_turned(&turned, &[], &[bad], &mut out);
+    assert_eq!(bad, Err(DragError::TransformNotFinite { handle: 0 }));
 }

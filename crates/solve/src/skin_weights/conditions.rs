@@ -65,9 +65,26 @@ pub(super) fn conditions(
         }
         rows.extend(row);
     }
+    share_places(&claims, &nodes, &mut rows, columns);
+    // Bones that nowhere are alone; that is said.
+    let largest = |column: usize| rows.chunks_exact(columns).fold(0.0f64, |most, row| most.max(row[column]));
+    let bone = |handle: &Handle| matches!(handle.shape, HandleShape::Bone { .. });
+    let bones = handles.iter().filter(|handle| bone(handle));
+    let column_of = |handle: &Handle| names.iter().position(|name| *name == handle.name).unwrap_or(0);
+    let crowded = bones.filter(|handle| {
+        let largest = largest(column_of(handle));
+        largest > 0.0 && largest < 0.6
+    });
+    let crowded: Vec<&str> = crowded.map(|handle| handle.name.as_str()).collect();
+    if let Some(first) = crowded.first() {
+        report.notes.push(format!(
+            "{} bones (such as '{first}') share every place with others: a finer domain (more cells) would tell them apart",
+            crowded.len()
+        ));
+    }
     // A column without a place of its own would be zero everywhere: that is an error, never a result.
     for (column, name) in names.iter().enumerate() {
-        let holds = |row: &[f64]| row[column] > 0.3;
+        let holds = |row: &[f64]| row[column] > 0.0;
         let is_cage =
             claims.iter().any(|c| c.weights.len() > 1 && c.weights.iter().any(|w| w.0 == column as u32));
         if rows.chunks_exact(columns).any(holds) || is_cage {
@@ -78,7 +95,16 @@ pub(super) fn conditions(
             let group = claims.iter().filter(|claim| claim.node == own.node);
             group.flat_map(|claim| &claim.weights).find(|(c, _)| *c != column as u32)
         });
+        // On a surface a place is a vertex, and no finer one exists.
+        let vertex = own
+            .filter(|_| domain.lattice.is_none())
+            .and_then(|own| domain.node_of_vertex.iter().position(|node| *node == own.node));
         return Err(match other {
+            Some((other, _)) if vertex.is_some() => WeightsError::SharedVertex {
+                first: names[*other as usize].clone(),
+                second: name.clone(),
+                vertex: vertex.unwrap_or_default(),
+            },
             Some((other, _)) => {
                 WeightsError::Crowded { handle: name.clone(), other: names[*other as usize].clone() }
             }
@@ -89,7 +115,39 @@ pub(super) fn conditions(
     Ok(Conditions { nodes, rows, vertices })
 }
 
-/// Vertices of the mesh that point and region handles hold; two handles on one vertex are refused.
+/// Short bones beside each other may all be nearest to one node, and the nearest of them has taken it: the others share it,
+/// so that a rig with fingers is weighed as a whole.
+fn share_places(claims: &[Claim], nodes: &[u32], rows: &mut [f64], columns: usize) {
+    // By node in `claims`: whether a bone holds it, the nearest claim is the first.
+    let is_bones = |node: u32| {
+        let first = claims.partition_point(|claim| claim.node < node);
+        claims.get(first).is_some_and(|claim| claim.shares)
+    };
+    let mut joins: Vec<(usize, u32)> = Vec::new();
+    for column in 0..columns {
+        if rows.chunks_exact(columns).any(|row| row[column] > 0.0) {
+            continue;
+        }
+        let own = claims.iter().filter(|claim| claim.shares && claim.weights[0].0 as usize == column);
+        let open = own.filter(|claim| is_bones(claim.node));
+        if let Some(nearest) = open.min_by(|a, b| a.distance.total_cmp(&b.distance))
+            && let Ok(row) = nodes.binary_search(&nearest.node)
+        {
+            joins.push((row, column as u32));
+        }
+    }
+    joins.sort_unstable();
+    for group in joins.chunk_by(|a, b| a.0 == b.0) {
+        let row = &mut rows[group[0].0 * columns..(group[0].0 + 1) * columns];
+        let before = row.iter().filter(|w| **w > 0.0).count();
+        let share = 1.0 / (before + group.len()) as f64;
+        row.iter_mut().filter(|w| **w > 0.0).for_each(|w| *w = share);
+        group.iter().for_each(|(_, column)| row[*column as usize] = share);
+    }
+}
+
+/// Vertices of the mesh that point and region handles hold, with those that lie on them across a seam; two handles on one
+/// vertex are refused.
 fn held_vertices(
     handles: &[Handle],
     surface: &Surface,
@@ -113,16 +171,21 @@ fn held_vertices(
         }
         column += handle.column_count() as u32;
     }
+    held.iter_mut().for_each(|(vertex, _)| *vertex = surface.stand_in[*vertex as usize]);
     held.sort_unstable();
     held.dedup();
-    match held.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(WeightsError::SharedVertex {
+    if let Some(pair) = held.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(WeightsError::SharedVertex {
             first: names[pair[0].1 as usize].clone(),
             second: names[pair[1].1 as usize].clone(),
             vertex: pair[0].0 as usize,
-        }),
-        None => Ok(held),
+        });
     }
+    let column = |stand_in: &u32| {
+        held.binary_search_by_key(stand_in, |(vertex, _)| *vertex).ok().map(|place| held[place].1)
+    };
+    let all = (0u32..).zip(&surface.stand_in);
+    Ok(all.filter_map(|(vertex, stand_in)| Some((vertex, column(stand_in)?))).collect())
 }
 
 fn far(handle: &Handle, surface: &Surface, distance: f64) -> WeightsError {

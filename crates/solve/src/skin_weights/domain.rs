@@ -3,6 +3,7 @@
 
 use super::WeightsError;
 use super::lattice::Lattice;
+use crate::closest::TriangleTree;
 use std::collections::HashMap;
 use understudy_core::laplacian::{
     SparseRows, tetrahedral_laplacian, tetrahedral_mass, triangle_laplacian, voronoi_mass,
@@ -107,11 +108,10 @@ impl Surface {
                 "{} vertices belong to no face with an area and follow their neighbours",
                 lone.len()
             ));
-            let known: Vec<u32> = (0..n as u32).filter(|v| used[*v as usize]).collect();
+            let tree = TriangleTree::new(&self.points, &self.triangles);
             for vertex in lone {
-                let distance = |v: &u32| (self.points[*v as usize] - self.points[vertex]).length_squared();
-                let nearest = known.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-                self.stand_in[vertex] = nearest.copied().unwrap_or(vertex as u32);
+                let nearest = nearest_corner(&tree, &self.triangles, self.points[vertex]);
+                self.stand_in[vertex] = nearest.map_or(vertex as u32, |v| self.stand_in[v as usize]);
             }
         }
     }
@@ -242,6 +242,13 @@ impl Domain {
         }
         out
     }
+}
+
+/// The corner of the nearest triangle that is nearest to its nearest point; `None` without triangles.
+pub(super) fn nearest_corner(tree: &TriangleTree, triangles: &[[u32; 3]], p: DVec3) -> Option<u32> {
+    let hit = tree.closest(p)?;
+    let largest = (0..3).max_by(|a, b| hit.weights[*a].total_cmp(&hit.weights[*b]))?;
+    Some(triangles[hit.triangle][largest])
 }
 
 pub(super) fn nearest_node(points: &[DVec3], p: DVec3) -> u32 {

@@ -2,22 +2,29 @@
 //! `(L + M H) w_j = M H p_j` with `H = c / d²`. What Maya's and Blender's users know; where no handle is seen it takes
 //! the nearest one instead of failing.
 
-use super::WeightsError;
 use super::domain::{Domain, Surface};
 use super::handles::{Handle, HandleShape, nearest_on_segment};
+use super::{WeightsError, keep_largest_of_columns};
 use crate::closest::TriangleTree;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use understudy_core::DVec3;
 use understudy_core::sparse_cholesky::SparseCholesky;
 
 /// Handles whose distances differ by less than this share heat together.
 const TOGETHER: f64 = 1e-4;
 
-/// Weights of all handles on a surface, `[columns][N]`, and how many nodes see no handle.
+/// Nodes between two looks at whether to go on.
+const LOOK: usize = 512;
+
+/// Weights of all handles on a surface, `[columns][N]`, and how many nodes see no handle. With at most `most` handles per
+/// node, what is kept is heated again by itself. `hear` gets nodes that are done; `false` ends it.
 pub(super) fn heat(
     handles: &[Handle],
     surface: &Surface,
     domain: &Domain,
+    most: Option<usize>,
+    hear: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> Result<(Vec<f64>, usize), WeightsError> {
     let n = domain.points.len();
     let tree = TriangleTree::new(&surface.points, &surface.triangles);
@@ -43,9 +50,14 @@ pub(super) fn heat(
         })
     };
     let h = handles.len();
+    let done = AtomicUsize::new(0);
     let rows: Vec<(Vec<f64>, f64, bool)> = (0..n)
         .into_par_iter()
         .map(|node| {
+            let before = done.fetch_add(1, Ordering::Relaxed);
+            if before.is_multiple_of(LOOK) && !hear(before, n) {
+                return Err(WeightsError::Stopped);
+            }
             let p = domain.points[node];
             let places: Vec<DVec3> =
                 handles.iter().map(|handle| nearest(handle, p)).collect::<Result<_, _>>()?;
@@ -73,5 +85,24 @@ pub(super) fn heat(
         .ok_or(WeightsError::Factor { unknowns: n, why: "a part of the mesh is degenerate" })?;
     let mut weights: Vec<f64> = (0..h * n).map(|k| heat[k % n] * rows[k % n].0[k / n]).collect();
     weights.par_chunks_mut(n).for_each(|column| factor.solve(column));
+    if !hear(n, n) {
+        return Err(WeightsError::Stopped);
+    }
+    let Some(most) = most.filter(|most| *most < h) else { return Ok((weights, unseen)) };
+    keep_largest_of_columns(&mut weights, n, most);
+    let solve = |(j, column): (usize, &mut [f64])| -> Result<(), WeightsError> {
+        let kept: Vec<u32> = (0..n as u32).filter(|node| column[*node as usize] > 0.0).collect();
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let mut right: Vec<f64> =
+            kept.iter().map(|node| heat[*node as usize] * rows[*node as usize].0[j]).collect();
+        let factor = SparseCholesky::new(&matrix.principal(&kept))
+            .ok_or(WeightsError::Factor { unknowns: kept.len(), why: "a part of the mesh is degenerate" })?;
+        factor.solve(&mut right);
+        kept.iter().zip(&right).for_each(|(node, w)| column[*node as usize] = w.max(0.0));
+        Ok(())
+    };
+    weights.par_chunks_mut(n).enumerate().map(solve).collect::<Result<(), WeightsError>>()?;
     Ok((weights, unseen))
 }

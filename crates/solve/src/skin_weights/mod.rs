@@ -27,13 +27,15 @@ pub use handles::{Handle, HandleShape, column_names, column_places};
 pub use lattice::MAX_CELLS;
 pub use volume_problem::VolumeProblem;
 
+use crate::closest::TriangleTree;
 use bounded::System;
 use conditions::Conditions;
-use domain::{Domain, Surface};
+use domain::{Domain, Surface, nearest_corner};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use simplex::normalise;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use understudy_core::laplacian::SparseRows;
 use understudy_core::sparse_cholesky::SparseCholesky;
 use understudy_core::{DVec3, Mesh};
 
@@ -44,7 +46,7 @@ pub enum WeightKind {
     /// Bounded biharmonic: the smoothest.
     #[default]
     Bbw,
-    /// Quasi-harmonic: nearly as smooth, a hundred times faster.
+    /// Quasi-harmonic: nearly as smooth, and faster.
     Quasi,
     /// Bone heat, on the surface.
     Heat,
@@ -77,7 +79,7 @@ pub struct WeightSettings {
     pub cells: usize,
     /// How wrong a weight may be.
     pub tolerance: f64,
-    /// Handles per vertex at most: the largest are kept and solved again.
+    /// Handles per vertex at most: the largest are kept, and each is solved again where it is kept.
     pub max_influences: Option<usize>,
     /// Iterations of the joint mode at most.
     pub joint_iterations: usize,
@@ -120,13 +122,17 @@ impl WeightSettings {
 /// How far a solve is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightsProgress {
-    /// Handles, iterations or steps that are done.
+    /// The piece of work; another one begins where it changes.
+    pub what: &'static str,
+    /// What is counted: handles, iterations, steps.
+    pub unit: &'static str,
+    /// How many are done.
     pub done: usize,
     /// Of how many.
     pub total: usize,
 }
 
-/// Hears of progress; `false` ends the work.
+/// Hears of progress, from any thread; `false` ends the work.
 pub type Hear<'a> = &'a (dyn Fn(WeightsProgress) -> bool + Sync);
 
 /// How it went.
@@ -278,6 +284,17 @@ fn keep_largest(row: &mut [f64], most: usize) {
     order[most..].iter().for_each(|column| row[*column] = 0.0);
 }
 
+/// [`keep_largest`] of every node of weights `[columns][n]`.
+fn keep_largest_of_columns(nodes: &mut [f64], n: usize, most: usize) {
+    let columns = nodes.len() / n.max(1);
+    let mut row = vec![0.0; columns];
+    for node in 0..n {
+        (0..columns).for_each(|column| row[column] = nodes[column * n + node]);
+        keep_largest(&mut row, most);
+        (0..columns).for_each(|column| nodes[column * n + node] = row[column]);
+    }
+}
+
 /// Solves on the surface or in a volume; rows of the mesh's vertices sum to one.
 fn in_domain(
     surface: &Surface,
@@ -304,11 +321,13 @@ fn in_domain(
     let mut report = SkinWeightsReport::of(&domain);
     if settings.kind == WeightKind::Heat {
         let vertices = Conditions { nodes: Vec::new(), rows: Vec::new(), vertices: Vec::new() };
-        let (mut nodes, unseen) = heat::heat(handles, surface, &domain)?;
+        let count = |done, total| hear(WeightsProgress { what: "bone heat", unit: "vertices", done, total });
+        let (mut nodes, unseen) = heat::heat(handles, surface, &domain, settings.max_influences, &count)?;
         if unseen > 0 {
             report.notes.push(format!("{unseen} vertices see no handle and take the nearest"));
         }
-        make_rows_one(&mut nodes, n, columns, settings.max_influences, &mut report);
+        let reached = vec![true; domain.parts];
+        make_rows_one_where(&mut nodes, n, columns, &reached, &domain.part, &mut report);
         return Ok((domain.to_mesh(&nodes, columns), report, vertices));
     }
     let conditions = conditions::conditions(handles, surface, &domain, &mut report)?;
@@ -324,13 +343,16 @@ fn in_domain(
         (0..columns).for_each(|column| nodes[column * n + *node as usize] = row[column]);
     }
     let stiffness = domain.stiffness();
+    let hear_of = |what, unit| move |done, total| hear(WeightsProgress { what, unit, done, total });
+    let mut operator = None;
     match settings.kind {
         WeightKind::Quasi => {
             let laplacian = &domain.laplacian;
             let steps = settings.quasi_steps;
             let system = quasi::QuasiSystem { laplacian, stiffness: &stiffness, free: &free, columns, steps };
-            let left = system.solve(&mut nodes, &|done, total| hear(WeightsProgress { done, total }))?;
+            let left = system.solve(&mut nodes, &hear_of("quasi-harmonic weights", "steps"))?;
             report.rounds = left.energies.len() - 1;
+            operator = settings.max_influences.is_some().then(|| left.operator(n));
         }
         _ => bounded_weights(&domain, &stiffness, &free, columns, settings, &mut nodes, &mut report, hear)?,
     }
@@ -345,13 +367,20 @@ fn in_domain(
             tolerance: settings.tolerance,
             iterations: settings.joint_iterations,
         };
-        let left = system.solve(initial, &|done, total| hear(WeightsProgress { done, total }))?;
+        let left = system.solve(initial, &hear_of("all handles at once", "iterations"))?;
         report.rounds = left.iterations;
         report.settled = left.residual < settings.tolerance;
     }
     if let Some(most) = settings.max_influences.filter(|most| *most < columns) {
-        let kept = Kept { domain: &domain, stiffness: &stiffness, free: &free, most };
-        kept.solve(&mut nodes, columns, settings)?;
+        let operator = operator.as_ref();
+        let kept = Kept { stiffness: &stiffness, operator, free: &free, tolerance: settings.tolerance };
+        keep_largest_of_columns(&mut nodes, n, most);
+        kept.solve(&mut nodes, n, hear)?;
+        if settings.joint {
+            report.notes.push(format!(
+                "at most {most} handles per vertex: those are solved one by one, and rows then made to sum to one"
+            ));
+        }
         make_rows_one_where(&mut nodes, n, columns, &reached, &domain.part, &mut report);
     }
     report.energy = nodes
@@ -371,7 +400,7 @@ fn in_domain(
 /// Bounded biharmonic weights handle by handle.
 fn bounded_weights(
     domain: &Domain,
-    stiffness: &understudy_core::laplacian::SparseRows,
+    stiffness: &SparseRows,
     free: &[u32],
     columns: usize,
     settings: &WeightSettings,
@@ -390,7 +419,8 @@ fn bounded_weights(
         }
         let left = system.solve(w)?;
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if !hear(WeightsProgress { done, total: columns }) {
+        let what = "bounded biharmonic weights";
+        if !hear(WeightsProgress { what, unit: "handles", done, total: columns }) {
             stopped.store(true, Ordering::Relaxed);
             return Err(WeightsError::Stopped);
         }
@@ -407,64 +437,54 @@ fn bounded_weights(
     Ok(())
 }
 
-/// Solves again with a given number of handles per node.
+/// Solves every handle again on the nodes where it is kept.
 struct Kept<'a> {
-    domain: &'a Domain,
-    stiffness: &'a understudy_core::laplacian::SparseRows,
+    stiffness: &'a SparseRows,
+    /// Of quasi-harmonic weights: what they solve, without bounds.
+    operator: Option<&'a SparseRows>,
     free: &'a [u32],
-    most: usize,
+    tolerance: f64,
 }
 
 impl Kept<'_> {
-    fn solve(
-        &self,
-        nodes: &mut [f64],
-        columns: usize,
-        settings: &WeightSettings,
-    ) -> Result<(), WeightsError> {
-        let n = self.domain.points.len();
-        let mut row = vec![0.0; columns];
+    /// Weights `[columns][n]`, zero where a handle is not kept.
+    fn solve(&self, nodes: &mut [f64], n: usize, hear: Hear<'_>) -> Result<(), WeightsError> {
         let mut is_free = vec![false; n];
         self.free.iter().for_each(|node| is_free[*node as usize] = true);
-        for node in 0..n {
-            (0..columns).for_each(|column| row[column] = nodes[column * n + node]);
-            keep_largest(&mut row, self.most);
-            (0..columns).for_each(|column| nodes[column * n + node] = row[column]);
-        }
-        if settings.kind != WeightKind::Bbw {
-            return Ok(());
-        }
-        let solve = |w: &mut [f64]| {
+        let (done, total) = (AtomicUsize::new(0), nodes.len() / n.max(1));
+        let solve = |w: &mut [f64]| -> Result<(), WeightsError> {
             let free: Vec<u32> =
                 (0..n as u32).filter(|v| is_free[*v as usize] && w[*v as usize] > 0.0).collect();
+            if free.is_empty() {
+                return Ok(());
+            }
             free.iter().for_each(|node| w[*node as usize] = 0.0);
-            let factor = SparseCholesky::new(&self.stiffness.principal(&free));
+            let matrix = self.operator.unwrap_or(self.stiffness);
+            let factor = SparseCholesky::new(&matrix.principal(&free));
             let factor = factor.ok_or(WeightsError::Factor {
                 unknowns: free.len(),
                 why: "a part of the mesh is degenerate",
             })?;
-            let tolerance = settings.tolerance;
-            System { stiffness: self.stiffness, free: &free, factor: &factor, tolerance }.solve(w).map(|_| ())
+            if self.operator.is_some() {
+                // Zero where it is not kept: the maximum principle still holds it between 0 and 1.
+                let pull = matrix.times(w);
+                let mut right: Vec<f64> = free.iter().map(|node| -pull[*node as usize]).collect();
+                factor.solve(&mut right);
+                free.iter().zip(&right).for_each(|(node, x)| w[*node as usize] = x.clamp(0.0, 1.0));
+            } else {
+                let system = System {
+                    stiffness: self.stiffness,
+                    free: &free,
+                    factor: &factor,
+                    tolerance: self.tolerance,
+                };
+                system.solve(w)?;
+            }
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            let progress = WeightsProgress { what: "fewer handles per vertex", unit: "handles", done, total };
+            if hear(progress) { Ok(()) } else { Err(WeightsError::Stopped) }
         };
         nodes.par_chunks_mut(n).map(solve).collect()
-    }
-}
-
-fn make_rows_one(
-    nodes: &mut [f64],
-    n: usize,
-    columns: usize,
-    most: Option<usize>,
-    report: &mut SkinWeightsReport,
-) {
-    let mut row = vec![0.0; columns];
-    for node in 0..n {
-        (0..columns).for_each(|column| row[column] = nodes[column * n + node]);
-        if let Some(most) = most {
-            keep_largest(&mut row, most);
-        }
-        report.row_error = report.row_error.max(normalise(&mut row));
-        (0..columns).for_each(|column| nodes[column * n + node] = row[column]);
     }
 }
 
@@ -506,8 +526,17 @@ fn elsewhere(
         return Ok(());
     }
     let parts = report.parts_without_handle;
-    let from_volume = (domain.lattice.is_none())
-        .then(|| in_domain(surface, handles, &WeightSettings { joint: false, ..*settings }, true, hear));
+    // The same work a second time is another piece of it.
+    let in_volume = |progress: WeightsProgress| {
+        let what = match progress.what {
+            "fewer handles per vertex" => "islands: fewer handles per vertex",
+            _ => "islands: weights of the volume",
+        };
+        hear(WeightsProgress { what, ..progress })
+    };
+    let alone = WeightSettings { joint: false, ..*settings };
+    let from_volume =
+        (domain.lattice.is_none()).then(|| in_domain(surface, handles, &alone, true, &in_volume));
     if let Some(result) = from_volume {
         let (volume, inner, _) = result?;
         for &vertex in &lost {
@@ -521,15 +550,14 @@ fn elsewhere(
         report.notes.extend(inner.notes);
         return Ok(());
     }
-    let known: Vec<usize> = (0..domain.embedding.len()).filter(|v| is_reached(*v)).collect();
-    if known.is_empty() {
-        let handle = handles[0].name.clone();
-        return Err(WeightsError::Unreached { handle });
-    }
+    let known = surface.triangles.iter().filter(|t| t.iter().all(|v| is_reached(*v as usize)));
+    let known: Vec<[u32; 3]> = known.copied().collect();
+    let tree = TriangleTree::new(&surface.points, &known);
     for &vertex in &lost {
-        let distance = |v: &&usize| (surface.points[**v] - surface.points[vertex]).length_squared();
-        let nearest = known.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let from = *nearest.expect("some vertex is reached");
+        let Some(from) = nearest_corner(&tree, &known, surface.points[vertex]) else {
+            return Err(WeightsError::Unreached { handle: handles[0].name.clone() });
+        };
+        let from = from as usize;
         values.copy_within(from * columns..(from + 1) * columns, vertex * columns);
     }
     report.notes.push(format!(

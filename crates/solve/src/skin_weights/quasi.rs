@@ -27,6 +27,16 @@ pub(super) struct QuasiSystem<'a> {
 pub(super) struct QuasiLeft {
     /// The Laplacian energy of harmonic weights, and after every step.
     pub energies: Vec<f64>,
+    /// Edges with an end that is solved for, and their conductances in the result.
+    edges: Vec<(u32, u32, f64)>,
+}
+
+impl QuasiLeft {
+    /// The second-order operator of `n` nodes that the result solves; rows of held nodes are not complete.
+    pub fn operator(&self, n: usize) -> SparseRows {
+        let of = |(a, b, c): &(u32, u32, f64)| [(*a, *a, *c), (*b, *b, *c), (*a, *b, -c), (*b, *a, -c)];
+        SparseRows::from_triplets(n, self.edges.iter().flat_map(of).collect())
+    }
 }
 
 impl QuasiSystem<'_> {
@@ -38,7 +48,7 @@ impl QuasiSystem<'_> {
     ) -> Result<QuasiLeft, WeightsError> {
         let (n, m, h) = (self.laplacian.size(), self.free.len(), self.columns);
         if m == 0 {
-            return Ok(QuasiLeft { energies: vec![0.0] });
+            return Ok(QuasiLeft { energies: vec![0.0], edges: Vec::new() });
         }
         let mut place = vec![u32::MAX; n];
         (0u32..).zip(self.free).for_each(|(new, old)| place[*old as usize] = new);
@@ -60,7 +70,7 @@ impl QuasiSystem<'_> {
         let failed = || WeightsError::Factor { unknowns: m, why: "a part of the mesh is degenerate" };
         let pattern = pattern.ok_or_else(failed)?;
         let mut energies = Vec::new();
-        let mut best = (f64::INFINITY, Vec::new());
+        let mut best = (f64::INFINITY, Vec::new(), Vec::new());
         for step in 0..=self.steps {
             let conductance: Vec<f64> = edges.iter().zip(&logarithms).map(|(e, l)| e.2 * l.exp()).collect();
             let factor = self.factor(&edges, &conductance, &place, &base, &pattern).ok_or_else(failed)?;
@@ -87,9 +97,12 @@ impl QuasiSystem<'_> {
                 .sum();
             energies.push(energy);
             if energy < best.0 {
-                best = (energy, w.to_vec());
+                best = (energy, w.to_vec(), conductance.clone());
             }
-            if step == self.steps || !hear(step, self.steps) {
+            if !hear(step + 1, self.steps + 1) {
+                return Err(WeightsError::Stopped);
+            }
+            if step == self.steps {
                 break;
             }
             // Adjoint: L_c p = A w on free nodes; dE/dc_ik = −Σ_j (p_i − p_k)(w_i − w_k).
@@ -121,7 +134,8 @@ impl QuasiSystem<'_> {
             }
         }
         w.copy_from_slice(&best.1);
-        Ok(QuasiLeft { energies })
+        edges.iter_mut().zip(&best.2).for_each(|(edge, conductance)| edge.2 = *conductance);
+        Ok(QuasiLeft { energies, edges })
     }
 
     fn factor(

@@ -133,10 +133,8 @@ fn every_handle_holds_its_place_and_threads_change_nothing() {
     assert_eq!(few.row(0), [1.0, 0.0, 0.0, 0.0]);
 }
 
-#[test]
-fn a_cage_moves_everything_inside_it_linearly() {
-    // The mesh sits in a box whose corners move linearly: coordinates of every vertex reproduce the vertex.
-    let mesh = tube(0.6, 2.0, 12, 10);
+/// A box around a tube of two units, and its corners.
+pub(super) fn box_cage() -> (Handle, Vec<DVec3>) {
     let corner = |i: u32| {
         DVec3::new(
             f64::from(i & 1) * 4.0 - 2.0,
@@ -147,7 +145,14 @@ fn a_cage_moves_everything_inside_it_linearly() {
     let vertices: Vec<DVec3> = (0..8).map(corner).collect();
     let quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]];
     let faces = quads.iter().flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]).collect();
-    let cage = Handle::new("box", HandleShape::Cage { vertices: vertices.clone(), faces });
+    (Handle::new("box", HandleShape::Cage { vertices: vertices.clone(), faces }), vertices)
+}
+
+#[test]
+fn a_cage_moves_everything_inside_it_linearly() {
+    // The mesh sits in a box whose corners move linearly: coordinates of every vertex reproduce the vertex.
+    let mesh = tube(0.6, 2.0, 12, 10);
+    let (cage, vertices) = box_cage();
     let weights = solved(&mesh, &[cage], &WeightSettings { cells: 20, ..WeightSettings::default() });
     check_rows(&weights);
     assert_eq!(weights.names[7], "box.7");
@@ -214,6 +219,71 @@ fn a_seam_is_sewn_and_damage_is_said() {
         b.report.notes
     );
     assert!(b.report.notes.iter().any(|note| note.contains("across a seam")));
+    // A handle holds both sides of the seam, and two handles cannot hold one side each.
+    let on_seam = |name: &str, v: u32| Handle::new(name, HandleShape::Vertex(v));
+    let twin = twins[3];
+    let held = solved(&cut, &[on_seam("a", twin), on_seam("b", 33)], &settings);
+    assert_eq!((held.row(twin as usize), held.row(3 * 11 + 5)), (&[1.0, 0.0][..], &[1.0, 0.0][..]));
+    let torn = solve_weights(&cut, &[on_seam("a", twin), on_seam("b", 38)], &settings, &|_| true);
+    assert_eq!(torn.expect_err("one place").to_string(), "handles 'a' and 'b' share vertex 38");
+}
+
+#[test]
+fn what_is_kept_is_solved_again_whatever_the_kind() {
+    let mesh = card(15, 15);
+    let handles: Vec<Handle> =
+        [0, 14, 112, 210, 224].map(|v| Handle::new(format!("h{v}"), HandleShape::Vertex(v))).to_vec();
+    for kind in [WeightKind::Bbw, WeightKind::Quasi, WeightKind::Heat] {
+        let settings = WeightSettings { kind, ..WeightSettings::default() };
+        let all = solved(&mesh, &handles, &settings);
+        let few = solved(&mesh, &handles, &WeightSettings { max_influences: Some(2), ..settings });
+        check_rows(&few);
+        let mut cut = all.values.clone();
+        for row in cut.chunks_exact_mut(5) {
+            keep_largest(row, 2);
+            normalise(row);
+        }
+        assert!(few.values.chunks_exact(5).all(|row| row.iter().filter(|w| **w > 0.0).count() <= 2));
+        // Cutting leaves steps where handles end; solving again lets them fall to zero there.
+        assert!(largest_difference(&few.values, &cut) > 0.01, "{kind:?} is only cut");
+    }
+}
+
+#[test]
+fn bones_that_share_their_only_place_are_weighed_and_said() {
+    // Five bones within one cell of the lattice, and one that fills the rest.
+    let mesh = tube(1.0, 10.0, 12, 20);
+    let small = |k: i32| {
+        let head = DVec3::new(0.02 * f64::from(k), 9.0, 0.0);
+        Handle::new(format!("finger {k}"), HandleShape::Bone { head, tail: head + DVec3::Y * 0.01 })
+    };
+    let mut handles: Vec<Handle> = (-2..3).map(small).collect();
+    handles.push(Handle::new("body", HandleShape::Bone { head: DVec3::Y * 0.5, tail: DVec3::Y * 7.0 }));
+    let weights = solved(&mesh, &handles, &WeightSettings { cells: 8, ..WeightSettings::default() });
+    check_rows(&weights);
+    assert!((0..5).all(|j| weights.values.chunks_exact(6).any(|row| row[j] > 0.02)));
+    assert!(weights.report.notes.iter().any(|note| note.contains("more cells")), "{:?}", weights.report);
+}
+
+#[test]
+fn progress_never_passes_its_total_and_pieces_have_names() {
+    use std::sync::Mutex;
+    let mesh = card(12, 9);
+    let handles: Vec<Handle> =
+        [0, 11, 60, 107].map(|v| Handle::new(format!("h{v}"), HandleShape::Vertex(v))).to_vec();
+    let joint = WeightSettings { joint: true, max_influences: Some(2), ..WeightSettings::default() };
+    let quasi = WeightSettings { kind: WeightKind::Quasi, ..WeightSettings::default() };
+    for (settings, piece) in [(joint, "all handles at once"), (quasi, "quasi-harmonic weights")] {
+        let said = Mutex::new(Vec::new());
+        solve_weights(&mesh, &handles, &settings, &|progress| {
+            said.lock().expect("no panic").push(progress);
+            true
+        })
+        .expect("solved");
+        let said = said.into_inner().expect("no panic");
+        assert!(said.iter().all(|progress| progress.done <= progress.total), "{said:?}");
+        assert!(said.iter().any(|progress| progress.what == piece), "{said:?}");
+    }
 }
 
 #[test]
@@ -237,8 +307,15 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(refuse(&[vertex("a", 0)], WeightSettings { cells: 0, ..plain }).contains("number of cells"));
     let far = Handle::new("r", HandleShape::Region(Vec::new()));
     assert!(refuse(&[far], plain).contains("has no vertices"));
-    let stopped = solve_weights(&mesh, &[vertex("a", 0), vertex("b", 29)], &plain, &|_| false);
-    assert_eq!(stopped, Err(WeightsError::Stopped));
+    for kind in [WeightKind::Bbw, WeightKind::Quasi, WeightKind::Heat] {
+        let settings = WeightSettings { kind, ..plain };
+        let stopped = solve_weights(&mesh, &[vertex("a", 0), vertex("b", 29)], &settings, &|_| false);
+        assert_eq!(stopped, Err(WeightsError::Stopped), "{kind:?}");
+    }
+    // Two places that are nearest to one vertex: a finer lattice would not help on a surface.
+    let near = |name: &str, x: f64| Handle::new(name, HandleShape::Point(DVec3::new(x, 2.0, 0.0)));
+    let shared = refuse(&[near("a", 2.1), near("b", 2.2)], surface);
+    assert_eq!(shared, "handles 'a' and 'b' share vertex 14");
 }
 
 /// `min ½ Σ_j w_jᵀ A w_j` with held rows, bounds and, where `joint`, a sum of one, by clarabel: `[columns][N]`.

@@ -1,15 +1,19 @@
 //! Weights from one mesh to another (Abdrashitov et al. 2023): clothes and levels of detail take their body's. Vertices
-//! whose closest point on the source is near and faces the same way take its weights; the rest is filled in smoothly
+//! whose closest point on the source is near and faces the same way (not merely along the same line) take its weights; the rest is filled in smoothly
 //! from those, `min Σ_j w_jᵀ (L + L M⁻¹ L) w_j`, so that the far side of an armpit never bleeds in.
 
 use super::domain::{Domain, Surface, nearest_node};
 use super::simplex::normalise;
-use super::{WeightsError, keep_largest};
+use super::{Hear, WeightsError, WeightsProgress, keep_largest};
 use crate::closest::TriangleTree;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use understudy_core::sparse_cholesky::SparseCholesky;
 use understudy_core::{DVec3, Mesh, SkinWeights};
+
+/// Vertices between two looks at whether to go on.
+const LOOK: usize = 1024;
 
 /// What counts as a match.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -19,13 +23,16 @@ pub struct TransferSettings {
     pub distance: f64,
     /// By how much the normals of a match may differ, degrees.
     pub degrees: f64,
+    /// Whether a surface that faces the opposite way matches, too: for cloth whose faces point either way. Where parts of
+    /// the source face each other, as an arm and the side do, it lets one bleed into the other.
+    pub two_sided: bool,
     /// Handles per vertex at most.
     pub max_influences: Option<usize>,
 }
 
 impl Default for TransferSettings {
     fn default() -> Self {
-        Self { distance: 0.05, degrees: 30.0, max_influences: None }
+        Self { distance: 0.05, degrees: 30.0, two_sided: false, max_influences: None }
     }
 }
 
@@ -40,12 +47,13 @@ pub struct Transferred {
     pub notes: Vec<String>,
 }
 
-/// Weights of `source` for `target`; both in one space and unit.
+/// Weights of `source` for `target`; both in one space and unit. `hear` may end it.
 pub fn transfer_weights(
     source: &Mesh,
     weights: &SkinWeights,
     target: &Mesh,
     settings: &TransferSettings,
+    hear: Hear<'_>,
 ) -> Result<Transferred, WeightsError> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if !positive(settings.distance) || !positive(settings.degrees) {
@@ -71,24 +79,33 @@ pub fn transfer_weights(
         surface.triangles.iter().map(|t| t.map(|v| domain.node_of_vertex[v as usize])).collect();
     let target_normals = normals(&domain.points, &node_triangles);
     let least = settings.degrees.min(180.0).to_radians().cos();
+    let (done, total) = (AtomicUsize::new(0), domain.points.len());
+    let heard = |what, unit, done, total| match hear(WeightsProgress { what, unit, done, total }) {
+        true => Ok(()),
+        false => Err(WeightsError::Stopped),
+    };
     let found: Vec<(Vec<f64>, bool)> = domain
         .points
         .par_iter()
         .zip(&target_normals)
         .map(|(p, normal)| {
+            let before = done.fetch_add(1, Ordering::Relaxed);
+            if before.is_multiple_of(LOOK) {
+                heard("matching", "vertices", before, total)?;
+            }
             let mut row = vec![0.0; h];
-            let Some(hit) = tree.closest(*p) else { return (row, false) };
+            let Some(hit) = tree.closest(*p) else { return Ok((row, false)) };
             let corners = triangles[hit.triangle];
             let mut there = DVec3::ZERO;
             for (corner, share) in corners.iter().zip(hit.weights) {
                 there += source_normals[*corner as usize] * share;
                 weights.row(*corner as usize).for_each(|(bone, w)| row[bone] += share * f64::from(w));
             }
-            // Two-sided cloth has normals either way: only how they lie counts.
-            let faces = there.normalize_or_zero().dot(*normal).abs() >= least;
-            (row, faces && hit.squared_distance <= settings.distance * settings.distance)
+            let along = there.normalize_or_zero().dot(*normal);
+            let faces = if settings.two_sided { along.abs() } else { along } >= least;
+            Ok((row, faces && hit.squared_distance <= settings.distance * settings.distance))
         })
-        .collect();
+        .collect::<Result<_, WeightsError>>()?;
     let mut notes = surface.notes.clone();
     let mut is_matched: Vec<bool> = found.iter().map(|row| row.1).collect();
     // A part without a match takes what is closest, however far.
@@ -100,6 +117,9 @@ pub fn transfer_weights(
         let parts = reached.iter().filter(|reached| !**reached).count();
         notes
             .push(format!("{parts} parts ({} vertices) match nothing and take what is nearest", alone.len()));
+        if !settings.two_sided {
+            notes.push("faces that point the other way match with a two-sided transfer only".into());
+        }
     }
     let by_match = is_matched.clone();
     alone.iter().for_each(|v| is_matched[*v] = true);
@@ -115,15 +135,19 @@ pub fn transfer_weights(
         let shift = sum(&bend, &domain.laplacian);
         let factor = SparseCholesky::new(&shift.principal(&free))
             .ok_or(WeightsError::Factor { unknowns: free.len(), why: "a part of the mesh is degenerate" })?;
-        nodes.par_chunks_mut(n).for_each(|column| {
+        let done = AtomicUsize::new(0);
+        let fill = |column: &mut [f64]| -> Result<(), WeightsError> {
+            heard("filling in", "bones", done.fetch_add(1, Ordering::Relaxed), h)?;
             if column.iter().all(|w| *w == 0.0) {
-                return;
+                return Ok(());
             }
             let pull = shift.times(column);
             let mut right: Vec<f64> = free.iter().map(|node| -pull[*node as usize]).collect();
             factor.solve(&mut right);
             free.iter().zip(&right).for_each(|(node, w)| column[*node as usize] = *w);
-        });
+            Ok(())
+        };
+        nodes.par_chunks_mut(n).map(fill).collect::<Result<(), WeightsError>>()?;
     }
     let mut rows = Vec::with_capacity(target.vertex_count());
     let mut matched = Vec::with_capacity(target.vertex_count());
@@ -205,8 +229,8 @@ mod tests {
         let body = tube(1.0, 10.0, 32, 60);
         let weights = weighted(&body);
         for target in [tube(1.0, 10.0, 12, 25), tube(1.15, 10.0, 24, 40)] {
-            let got =
-                transfer_weights(&body, &weights, &target, &TransferSettings::default()).expect("moved");
+            let got = transfer_weights(&body, &weights, &target, &TransferSettings::default(), &|_| true)
+                .expect("moved");
             let error = mean_error(&got, &target);
             assert!(error < 0.02, "{error}");
             for vertex in 0..target.vertex_count() {
@@ -215,12 +239,54 @@ mod tests {
             }
         }
         let one = TransferSettings { max_influences: Some(1), ..TransferSettings::default() };
-        let got = transfer_weights(&body, &weights, &body, &one).expect("moved");
+        let got = transfer_weights(&body, &weights, &body, &one, &|_| true).expect("moved");
         assert_eq!(got.weights.max_influences(), 1);
     }
 
+    /// A sheet of 21 × 11 vertices at heights, facing up or down; the first vertex is `first`.
+    fn sheet(parts: &mut understudy_core::MeshParts, faces_up: bool, height: impl Fn(f32) -> f32) {
+        let first = parts.positions.len() as u32;
+        for place in 0..21 * 11 {
+            let (x, z) = ((place % 21) as f32 * 0.5, (place / 21) as f32 * 0.5);
+            parts.positions.push(Vec3::new(x, height(x), z));
+        }
+        for place in (0..20 * 10).map(|k| first + k / 20 * 21 + k % 20) {
+            let [a, b, c, d] = [place, place + 21, place + 22, place + 1];
+            parts.faces.push(match faces_up {
+                true => understudy_core::Face::quad(a, b, c, d),
+                false => understudy_core::Face::quad(d, c, b, a),
+            });
+        }
+    }
+
     #[test]
-    fn what_does_not_match_is_filled_in_and_the_other_side_does_not_bleed() {
+    fn what_faces_the_other_way_across_a_gap_does_not_bleed() {
+        // An armpit: the torso faces up, the arm above it faces down, and a shirt of the torso stands off it so far
+        // that, on one half, the arm is nearer.
+        let mut parts = understudy_core::MeshParts::default();
+        sheet(&mut parts, true, |_| 0.0);
+        sheet(&mut parts, false, |_| 1.0);
+        let body = parts.build().expect("two sheets");
+        let rows: Vec<_> = (0..2 * 231).map(|v| vec![(u16::from(v >= 231), 1.0)]).collect();
+        let weights = SkinWeights::from_rows(&rows, 2).expect("convex");
+        let mut parts = understudy_core::MeshParts::default();
+        sheet(&mut parts, true, |x| if x < 5.0 { 0.1 } else { 0.1 + 0.5 * ((x - 5.0) / 2.0).min(1.0) });
+        let shirt = parts.build().expect("a sheet");
+        let of_the_arm = |settings: &TransferSettings| {
+            let got = transfer_weights(&body, &weights, &shirt, settings, &|_| true).expect("moved");
+            let arm = |v: usize| got.weights.row(v).filter(|(b, _)| *b == 1).map(|(_, w)| w).sum::<f32>();
+            (0..shirt.vertex_count()).map(arm).fold(0.0f32, f32::max)
+        };
+        let plain = TransferSettings { distance: 0.2, ..TransferSettings::default() };
+        assert!(of_the_arm(&plain) < 1e-3, "{}", of_the_arm(&plain));
+        // Without the direction it does: the test would see it.
+        assert!(of_the_arm(&TransferSettings { two_sided: true, ..plain }) > 0.9);
+        let stopped = transfer_weights(&body, &weights, &shirt, &plain, &|_| false);
+        assert_eq!(stopped, Err(WeightsError::Stopped));
+    }
+
+    #[test]
+    fn what_does_not_match_is_filled_in_and_what_is_far_takes_the_nearest() {
         let body = tube(1.0, 10.0, 32, 60);
         let weights = weighted(&body);
         // A sleeve that stands far off in its middle: the bulge matches nothing.
@@ -231,18 +297,20 @@ mod tests {
             .map(|p| *p * if (p.y - 5.0).abs() < 1.2 { Vec3::new(2.4, 1.0, 2.4) } else { Vec3::ONE })
             .collect();
         let sleeve = sleeve.with_positions(&bulged).expect("the same topology");
-        let got = transfer_weights(&body, &weights, &sleeve, &TransferSettings::default()).expect("moved");
+        let got = transfer_weights(&body, &weights, &sleeve, &TransferSettings::default(), &|_| true)
+            .expect("moved");
         let filled = got.matched.iter().filter(|m| !**m).count();
         assert!(filled > 100 && filled < got.matched.len() / 2, "{filled}");
         assert!(mean_error(&got, &sleeve) < 0.05, "{}", mean_error(&got, &sleeve));
         // Far away nothing matches: every vertex takes the nearest, and that is said.
         let moved: Vec<Vec3> = body.positions().iter().map(|p| *p + Vec3::X * 50.0).collect();
         let away = body.with_positions(&moved).expect("the same topology");
-        let got = transfer_weights(&body, &weights, &away, &TransferSettings::default()).expect("moved");
+        let got =
+            transfer_weights(&body, &weights, &away, &TransferSettings::default(), &|_| true).expect("moved");
         assert!(
             got.matched.iter().all(|m| !m) && got.notes.iter().any(|note| note.contains("match nothing"))
         );
         let bad = TransferSettings { degrees: 0.0, ..TransferSettings::default() };
-        assert!(transfer_weights(&body, &weights, &away, &bad).is_err());
+        assert!(transfer_weights(&body, &weights, &away, &bad, &|_| true).is_err());
     }
 }

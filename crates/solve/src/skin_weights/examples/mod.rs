@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use splitting::Splitting;
 use understudy_core::{Affine3A, DMat3, DVec3, Mesh, Vec3};
 
+/// Most memory for what a weight step keeps, GB.
+const MOST_GB: f64 = 4.0;
 /// Rounds in a row that gain next to nothing before the end.
 const QUIET: usize = 4;
 
@@ -211,6 +213,16 @@ pub fn optimise_weights(
             return Err(WeightsError::ExampleNotFinite { example, vertex });
         }
     }
+    // A block of handles per node, and where every handle alone takes every node of every example.
+    let (n, h, m) = (vertices as f64, columns as f64, examples.len() as f64);
+    let gigabytes = 8.0 * n * (h * h + 3.0 * m * h) / 1e9;
+    if gigabytes > MOST_GB {
+        let problem = format!(
+            "{columns}, which with {vertices} vertices and {} examples needs {gigabytes:.0} GB, more than {MOST_GB}",
+            examples.len()
+        );
+        return Err(WeightsError::Setting { name: "the number of handles", problem });
+    }
     let surface = Surface::new(mesh)?;
     let domain = Domain::of_surface(&surface);
     let problem = Problem::new(&surface, &domain, initial, examples, settings)?;
@@ -218,31 +230,31 @@ pub fn optimise_weights(
     let mut splitting = Splitting::new(&problem)?;
     let mut state = State::new(&problem, initial, &domain);
     state.groups = cluster(&state.weights, columns, group_count);
-    let (mut state, mut history) = best_start(&problem, &mut splitting, state)?;
+    let (mut state, mut history) = best_start(&problem, &mut splitting, state, hear)?;
     let mut stop = ExampleStop::Rounds;
     let (mut rounds, mut quiet) = (0, 0);
-    let extra = if settings.max_influences.is_some_and(|most| most < columns) {
-        settings.rounds.div_ceil(4)
-    } else {
-        0
+    let extra = match settings.max_influences.filter(|most| *most < columns) {
+        Some(_) => settings.rounds.div_ceil(4),
+        None => 0,
     };
     let total = settings.rounds + extra;
+    let heard = |done| hear(WeightsProgress { what: "learning from examples", unit: "rounds", done, total });
     let mut fewer = false;
+    let mut left = settings.rounds;
     let mut extrapolation = Extrapolation { share: 1.0, last: None };
-    for round in 0..total {
-        let start = history.last().map_or(f64::INFINITY, EnergyAfter::total);
-        if !fewer && (round >= settings.rounds || stop == ExampleStop::Converged) {
-            if extra == 0 {
+    loop {
+        if left == 0 || stop == ExampleStop::Converged {
+            if fewer || extra == 0 {
                 break;
             }
             let most = settings.max_influences.unwrap_or(columns);
             state.keep(&problem, most);
             splitting.restart();
             history.push(problem.energy(&state).after(Step::Influences));
-            fewer = true;
-            quiet = 0;
+            (fewer, left, quiet, stop) = (true, extra, 0, ExampleStop::Rounds);
         }
-        rounds += 1;
+        let start = history.last().map_or(f64::INFINITY, EnergyAfter::total);
+        left -= 1;
         if extrapolation.go_on(&problem, &mut state, fewer) {
             history.push(problem.energy(&state).after(Step::Extrapolation));
         }
@@ -250,12 +262,13 @@ pub fn optimise_weights(
         history.push(problem.energy(&state).after(Step::Transforms));
         problem.fit_rotations(&mut state);
         history.push(problem.energy(&state).after(Step::Rotations));
-        splitting.fit_weights(&problem, &mut state)?;
+        splitting.fit_weights(&problem, &mut state, &|_| heard(rounds))?;
         history.push(problem.energy(&state).after(Step::Weights));
         if regroup(&problem, &mut state, group_count) {
             history.push(problem.energy(&state).after(Step::Groups));
         }
-        if !hear(WeightsProgress { done: round + 1, total }) {
+        rounds += 1;
+        if !heard(rounds) {
             return Err(WeightsError::Stopped);
         }
         let end = history.last().map_or(0.0, EnergyAfter::total);
@@ -263,9 +276,6 @@ pub fn optimise_weights(
         quiet = if start - end <= settings.tolerance * start.abs() { quiet + 1 } else { 0 };
         if quiet >= QUIET {
             stop = ExampleStop::Converged;
-            if fewer || extra == 0 {
-                break;
-            }
         }
     }
     let mut values = Vec::with_capacity(vertices * columns);
@@ -289,8 +299,13 @@ fn best_start(
     problem: &Problem<'_>,
     splitting: &mut Splitting,
     together: State,
+    hear: Hear<'_>,
 ) -> Result<(State, Vec<EnergyAfter>), WeightsError> {
     let mut apart = together.clone();
+    splitting.restart();
+    let (iterations, unit) = (splitting.iterations(problem), "iterations");
+    let total = if problem.settings.data == 0.0 { iterations } else { 2 * iterations };
+    let heard = |done| hear(WeightsProgress { what: "looking for a start", unit, done, total });
     let mut pass = |mut state: State, fit_all: bool| -> Result<(State, Vec<EnergyAfter>), WeightsError> {
         let mut history = vec![problem.energy(&state).after(Step::Start)];
         if fit_all {
@@ -300,7 +315,8 @@ fn best_start(
         problem.fit_rotations(&mut state);
         history.push(problem.energy(&state).after(Step::Rotations));
         splitting.restart();
-        splitting.fit_weights(problem, &mut state)?;
+        let before = if fit_all { 0 } else { iterations };
+        splitting.fit_weights(problem, &mut state, &|done| heard(before + done))?;
         history.push(problem.energy(&state).after(Step::Weights));
         Ok((state, history))
     };

@@ -14,6 +14,18 @@ use understudy_core::{DMat3, DVec3, Vec3};
 const DAMPING: f64 = 1e-7;
 /// A handle without a vertex of its own holds those that follow it by more than this.
 const HOLDS: f64 = 0.995;
+/// Or, where none does, the one that follows it most, if by more than this.
+const NEARLY: f64 = 0.9;
+
+/// How a node is held (eq. 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It follows one handle alone.
+    Wholly(u32),
+    /// Its weights stay what they are: those of cages and of weak bones are nowhere one, and without any condition the
+    /// l1 term would take them away.
+    AsItIs,
+}
 
 /// What does not change.
 pub(super) struct Problem<'a> {
@@ -22,8 +34,8 @@ pub(super) struct Problem<'a> {
     pub points: &'a [DVec3],
     /// Examples, `[m][N]`.
     pub examples: Vec<Vec<DVec3>>,
-    /// Column that holds a node.
-    pub held: Vec<Option<u32>>,
+    /// Nodes whose weights do not change.
+    pub held: Vec<Option<Hold>>,
     columns: usize,
     /// With the number of nodes in them.
     pub sparsity: f64,
@@ -82,7 +94,7 @@ impl State {
             weights[node * h..(node + 1) * h].copy_from_slice(initial.row(vertex));
         }
         for (row, held) in weights.chunks_exact_mut(h).zip(&problem.held) {
-            if let Some(column) = held {
+            if let Some(Hold::Wholly(column)) = held {
                 row.fill(0.0);
                 row[*column as usize] = 1.0;
             }
@@ -130,17 +142,20 @@ impl<'a> Problem<'a> {
         let mut held = vec![None; n];
         let mut holds = vec![false; columns];
         for (vertex, column) in &initial.held {
-            held[domain.node_of_vertex[*vertex as usize] as usize] = Some(*column);
+            held[domain.node_of_vertex[*vertex as usize] as usize] = Some(Hold::Wholly(*column));
             holds[*column as usize] = true;
         }
-        // A bone holds no vertex by itself: those that follow it most stand for it.
+        // A bone holds no vertex by itself: those that follow it most stand for it. A cage's vertex or a weak bone has none
+        // that follows it wholly: making one do so would tear it out of the mesh.
         for column in (0..columns).filter(|column| !holds[*column]) {
             let weight = |node: usize| initial.row(vertex_of[node])[column];
             let open: Vec<usize> = (0..n).filter(|node| held[*node].is_none()).collect();
             let best = open.iter().copied().max_by(|a, b| weight(*a).total_cmp(&weight(*b)));
             for node in open {
-                if weight(node) > HOLDS || Some(node) == best {
-                    held[node] = Some(column as u32);
+                if weight(node) > HOLDS || (Some(node) == best && weight(node) > NEARLY) {
+                    held[node] = Some(Hold::Wholly(column as u32));
+                } else if Some(node) == best {
+                    held[node] = Some(Hold::AsItIs);
                 }
             }
         }

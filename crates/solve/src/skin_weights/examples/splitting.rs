@@ -79,11 +79,23 @@ impl Splitting {
         self.copies = None;
     }
 
-    /// Lowers the energy by other weights, or leaves them.
-    pub fn fit_weights(&mut self, problem: &Problem<'_>, state: &mut State) -> Result<(), WeightsError> {
+    /// Iterations of the next weight step.
+    pub fn iterations(&self, problem: &Problem<'_>) -> usize {
+        // Without copies of an earlier round there is further to go.
+        problem.settings.weight_iterations * if self.copies.is_none() { FIRST } else { 1 }
+    }
+
+    /// Lowers the energy by other weights, or leaves them. `look` gets iterations that are done now and then; `false`
+    /// ends it.
+    pub fn fit_weights(
+        &mut self,
+        problem: &Problem<'_>,
+        state: &mut State,
+        look: &dyn Fn(usize) -> bool,
+    ) -> Result<(), WeightsError> {
         let (n, h, m) = (problem.nodes(), problem.columns(), problem.examples.len());
         let carried: Vec<Vec<DVec3>> = state.transforms.par_iter().map(|t| problem.carried(t)).collect();
-        let blocks = self.blocks(problem, &carried)?;
+        let blocks = self.blocks(problem, &carried);
         let turned: Vec<Vec<DVec3>> = (0..m)
             .into_par_iter()
             .map(|k| problem.turned_edges(&state.groups, &state.rotations[k]))
@@ -93,7 +105,7 @@ impl Splitting {
             w[node * h..(node + 1) * h].iter().zip(places).map(|(w, p)| *p * *w).sum()
         };
         let mixing = problem.mixing_costs(&carried);
-        let fresh = self.copies.is_none();
+        let iterations = self.iterations(problem);
         let mut copies = self.copies.take().unwrap_or_else(|| Copies {
             x: state.weights.clone(),
             z: state.weights.clone(),
@@ -108,17 +120,14 @@ impl Splitting {
         let (rho, copy, bend) = (self.penalty_deformed, self.penalty_copy, self.penalty_bend);
         let mut w = state.weights.clone();
         let has_bends = self.bend_system.is_some();
-        // Without copies of an earlier round there is further to go.
-        let iterations = problem.settings.weight_iterations * if fresh { FIRST } else { 1 };
         for iteration in 1..=iterations {
             // Every node on its own: (ρ Σ BᵀB + 2c I) w = ρ Σ Bᵀ(P − U) + c (X − V) + c (Z − S) − ½ μ d.
             w.par_chunks_mut(h).enumerate().for_each(|(node, row)| {
-                if let Some(column) = problem.held[node] {
-                    row.fill(0.0);
-                    row[column as usize] = 1.0;
+                let at = node * h..(node + 1) * h;
+                if problem.held[node].is_some() {
+                    row.copy_from_slice(&state.weights[at]);
                     return;
                 }
-                let at = node * h..(node + 1) * h;
                 for (j, value) in row.iter_mut().enumerate() {
                     let place = node * h + j;
                     *value = copy * (copies.z[place] - copies.z_dual[place]) - 0.5 * mixing[place];
@@ -200,10 +209,7 @@ impl Splitting {
                     z[j] = weights[node * h + j] + dual[j];
                 }
                 match (problem.held[node], allowed) {
-                    (Some(column), _) => {
-                        z.fill(0.0);
-                        z[column as usize] = 1.0;
-                    }
+                    (Some(_), _) => z.copy_from_slice(&state.weights[node * h..(node + 1) * h]),
                     (None, Some(allowed)) => project_some(z, &allowed[node * h..(node + 1) * h]),
                     (None, None) => project(z),
                 }
@@ -212,6 +218,9 @@ impl Splitting {
                 }
             });
             if iteration % LOOK == 0 || iteration == iterations {
+                if !look(iteration) {
+                    return Err(WeightsError::Stopped);
+                }
                 let energy = problem.energy_of(state, &copies.z).total();
                 if energy < best.0 {
                     best = (energy, copies.z.clone());
@@ -233,11 +242,9 @@ impl Splitting {
     }
 
     /// Cholesky factors of every node's block, `[N][columns][columns]`, lower triangles.
-    fn blocks(&self, problem: &Problem<'_>, carried: &[Vec<DVec3>]) -> Result<Vec<f64>, WeightsError> {
+    fn blocks(&self, problem: &Problem<'_>, carried: &[Vec<DVec3>]) -> Vec<f64> {
         let (n, h) = (problem.nodes(), problem.columns());
-        let size = n.checked_mul(h * h).filter(|size| *size < 1 << 31);
-        let size = size.ok_or(WeightsError::Factor { unknowns: n, why: "there are too many handles" })?;
-        let mut blocks = vec![0.0; size];
+        let mut blocks = vec![0.0; n * h * h];
         let ridge = self.penalty_copy * if self.bend_system.is_some() { 2.0 } else { 1.0 };
         blocks.par_chunks_mut(h * h).enumerate().for_each(|(node, block)| {
             for places in carried {
@@ -262,7 +269,7 @@ impl Splitting {
                 }
             }
         });
-        Ok(blocks)
+        blocks
     }
 }
 

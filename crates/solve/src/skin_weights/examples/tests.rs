@@ -85,6 +85,66 @@ fn wrong_examples_are_named_and_a_listener_can_stop() {
     assert_eq!(stopped, Err(WeightsError::Stopped));
 }
 
+#[test]
+fn examples_do_not_tear_a_vertex_out_for_every_corner_of_a_cage() {
+    use super::super::tests::{box_cage, tube};
+    let mesh = tube(0.6, 2.0, 12, 10);
+    let (cage, corners) = box_cage();
+    let settings = WeightSettings { cells: 10, ..WeightSettings::default() };
+    let initial = solve_weights(&mesh, &[cage], &settings, &|_| true).expect("weights");
+    // The cage sheared and its top pulled up.
+    let moved: Vec<DVec3> = corners.iter().map(|c| *c + DVec3::new(0.2 * c.y, 0.1 * c.y, 0.0)).collect();
+    let example: Vec<Vec3> = (0..mesh.vertex_count())
+        .map(|v| {
+            let shift = initial.row(v).iter().zip(corners.iter().zip(&moved));
+            mesh.positions()[v] + shift.map(|(w, (a, b))| (*b - *a) * *w).sum::<DVec3>().as_vec3()
+        })
+        .collect();
+    let settings = ExampleSettings { rounds: 3, weight_iterations: 20, ..ExampleSettings::default() };
+    let best = optimise_weights(&mesh, &initial, &[&example], &settings, &|_| true).expect("optimised");
+    let largest = |values: &[f64]| values.iter().fold(0.0f64, |most, w| most.max(*w));
+    assert!(largest(&initial.values) < 0.6, "{}", largest(&initial.values));
+    assert!(largest(&best.values) < 0.75, "{}", largest(&best.values));
+    for pair in best.history.windows(2) {
+        assert!(pair[1].total() <= pair[0].total() * (1.0 + 1e-9) + 1e-15, "{pair:?}");
+    }
+}
+
+#[test]
+fn fewer_influences_get_their_own_rounds_and_a_start_can_be_stopped() {
+    use std::sync::Mutex;
+    let (mesh, weights, example) = fold(1.0);
+    let settings = ExampleSettings {
+        rounds: 2,
+        weight_iterations: 15,
+        max_influences: Some(1),
+        tolerance: 0.0,
+        ..ExampleSettings::default()
+    };
+    let said = Mutex::new(Vec::new());
+    let best = optimise_weights(&mesh, &weights, &[&example], &settings, &|progress| {
+        said.lock().expect("no panic").push(progress);
+        true
+    })
+    .expect("optimised");
+    // Two rounds and a quarter of that, rounded up, with one handle per vertex.
+    assert_eq!((best.rounds, best.stop), (3, ExampleStop::Rounds));
+    assert!(best.values.iter().all(|w| *w == 0.0 || *w == 1.0));
+    let said = said.into_inner().expect("no panic");
+    assert!(said.iter().all(|progress| progress.done <= progress.total));
+    let pieces: Vec<&str> = said.iter().map(|progress| progress.what).collect();
+    assert!(pieces.contains(&"looking for a start") && pieces.contains(&"learning from examples"));
+    // Long before the first round ends.
+    let stopped = optimise_weights(&mesh, &weights, &[&example], &settings, &|progress| {
+        assert_eq!((progress.what, progress.done), ("looking for a start", 15));
+        false
+    });
+    assert_eq!(stopped, Err(WeightsError::Stopped));
+    let many: Vec<&[Vec3]> = vec![example.as_slice(); 150_000];
+    let refused = optimise_weights(&mesh, &weights, &many, &settings, &|_| true).expect_err("too many");
+    assert!(refused.to_string().contains("GB"), "{refused}");
+}
+
 /// The weight step as a quadratic program, by clarabel: weights, and a bound on every bend. `[N][columns]`.
 fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
     use clarabel::algebra::CscMatrix;
@@ -132,9 +192,9 @@ fn interior_point(problem: &Problem<'_>, state: &State) -> Vec<f64> {
     let (mut rows, mut right) = (Vec::new(), Vec::new());
     for (node, held) in problem.held.iter().enumerate() {
         match held {
-            Some(column) => (0..h).for_each(|j| {
+            Some(_) => (0..h).for_each(|j| {
                 rows.push((right.len(), node * h + j, 1.0));
-                right.push(f64::from(u8::from(j == *column as usize)));
+                right.push(state.weights[node * h + j]);
             }),
             None => {
                 (0..h).for_each(|j| rows.push((right.len(), node * h + j, 1.0)));
@@ -209,7 +269,7 @@ fn the_weight_step_agrees_with_an_interior_point_solver() {
     problem.fit_rotations(&mut state);
     let truth = interior_point(&problem, &state);
     let want = problem.energy_of(&state, &truth).total();
-    Splitting::new(&problem).expect("factors").fit_weights(&problem, &mut state).expect("weights");
+    Splitting::new(&problem).expect("factors").fit_weights(&problem, &mut state, &|_| true).expect("weights");
     let got = problem.energy(&state).total();
     assert!((got - want).abs() < 1e-5 * want, "{got} instead of {want}");
     let difference = state.weights.iter().zip(&truth).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
