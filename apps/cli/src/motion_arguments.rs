@@ -13,8 +13,8 @@ pub enum MotionCommand {
   understudy motion learn mira -o mira.motion
   understudy motion learn hero.glb -o hero.motion --label walk=Walking_A,Walking_B --label idle=Idle[0..60]
 
-Without --label the rig's own clips are labelled by their names: motion/happy_1 and motion/happy_2 are 'happy'; where no
-clip is in 'motion/', all are learned.
+Without --label the rig's own clips are labelled by their names: motion/happy_1 and motion/happy_2 are 'happy', Walking_A and
+Walking_B 'Walking'; where no clip is in 'motion/', all are learned that move.
 Method, defaults, scripts: docs/methods/motion.md")]
     Learn(MotionLearnArguments),
     /// Says what is in a file of motion: labels, clips, bridges; and shows it.

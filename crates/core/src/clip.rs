@@ -171,7 +171,7 @@ pub struct Clip {
     /// One per control at most.
     pub curves: Vec<Curve>,
     /// Motion of the rig's bones and shapes, beneath the curves. A file's motion is played as it is, so
-    /// that its values may leave the ranges, which are for random poses.
+    /// that its values may leave the ranges, which are for random poses; so may curves of joints.
     pub motion: Option<Motion>,
     /// Whether its poses are taken by those who name no clip.
     pub purpose: Purpose,
@@ -244,7 +244,7 @@ impl Clip {
             for &(control, curve) in &columns {
                 controls.0[control] = curve.at(time as f32);
             }
-            specs.check_range(&controls).map_err(failed)?;
+            specs.check_played(&controls).map_err(failed)?;
             if let Some(Motion { keys, rest, rest_weights, map }) = &self.motion {
                 let mut moved = specs.defaults();
                 map.set_pose(&keys.pose_at(time, rest), &mut moved);

@@ -243,6 +243,19 @@ impl ControlSpecs {
         Ok(())
     }
 
+    /// [`Self::check`], and every number inside its range. Joints may leave theirs, which are for random poses: a figure that
+    /// lies down does.
+    pub fn check_played(&self, controls: &Controls) -> Result<(), ControlError> {
+        self.check(controls)?;
+        for (spec, &value) in self.0.iter().zip(&controls.0) {
+            if spec.kind == ControlKind::Number && !(spec.low..=spec.high).contains(&value) {
+                let ControlSpec { name, low, high, .. } = spec.clone();
+                return Err(ControlError::Range { name, value, low, high });
+            }
+        }
+        Ok(())
+    }
+
     /// Moves every value into its range.
     pub fn clamp(&self, controls: &mut Controls) {
         for (spec, value) in self.0.iter().zip(&mut controls.0) {

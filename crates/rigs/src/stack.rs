@@ -4,8 +4,8 @@
 use crate::rig::{Rig, RigError, RigPose};
 use understudy_core::skinning::DualQuaternion;
 use understudy_core::{
-    Affine3A, BlendshapeRig, Clip, Constraint, ControlKind, ControlSpecs, Controls, JointMechanism,
-    JointPose, MechanismError, Mesh, Skeleton, SkinWeights, Vec3, Vec3A,
+    Affine3A, BlendshapeRig, Clip, ClipError, Constraint, ControlKind, ControlSpecs, Controls,
+    JointMechanism, JointPose, MechanismError, Mesh, Skeleton, SkinWeights, Vec3, Vec3A,
 };
 
 /// Working memory of an evaluation, kept between poses. A deformer may use any of it and must not
@@ -115,7 +115,12 @@ impl StackRig {
         for clip in &parts.clips {
             // The keys of a motion were checked when they were read; curves are an author's, and may err.
             match &clip.motion {
-                None => clip.sample(&specs, clip.own_rate()).map(|_| ())?,
+                None => {
+                    for controls in &clip.sample(&specs, clip.own_rate())?.frames {
+                        let wrong = |error| ClipError::Control { clip: clip.name.clone(), error };
+                        specs.check_range(controls).map_err(wrong)?;
+                    }
+                }
                 Some(_) => clip.at([0.0], &specs).map(|_| ())?,
             }
         }

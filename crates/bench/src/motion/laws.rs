@@ -1,12 +1,11 @@
 //! Synthesis over a million frames: every label from every frame, distance to the path, projections, jumps.
 
-use super::{Corpus, MotionArguments};
-use crate::console::{Console, print, table};
+use super::{Corpus, MotionArguments, target};
+use crate::console::{print, table};
 use anyhow::{Result, ensure};
 use std::sync::Arc;
 use std::time::Instant;
 use understudy_core::{Controls, Random};
-use understudy_jobs::motion::{learn, open};
 use understudy_rigs::RigPose;
 use understudy_runtime::motion::{Motion, MotionPlayer, PlayConfig};
 
@@ -14,15 +13,6 @@ use understudy_runtime::motion::{Motion, MotionPlayer, PlayConfig};
 const MINUTES: usize = 10;
 /// Frames of the long run.
 const FRAMES: usize = 1_000_000;
-
-pub fn learned(arguments: &MotionArguments) -> Result<Arc<Motion>> {
-    let config = arguments.learning("corpus.motion");
-    if !config.output.exists() {
-        let report = learn(&config, &Console)?;
-        print(&format!("learned in {:.1} s, {} bytes", report.seconds, report.bytes));
-    }
-    Ok(open(&config.output)?.shared())
-}
 
 /// A random thing to do.
 fn command(motion: &Motion, random: &mut Random) -> String {
@@ -41,7 +31,7 @@ fn command(motion: &Motion, random: &mut Random) -> String {
 }
 
 pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
-    let motion = learned(arguments)?;
+    let (motion, _) = corpus.learned(arguments)?;
     let mut player = MotionPlayer::new(motion.clone(), None, PlayConfig::default())?;
     let (mut frames, mut farthest, mut strong, mut reached, mut starts) = (0usize, 0.0f64, 0usize, 0, 0);
     let mut note = |player: &MotionPlayer| {
@@ -53,7 +43,7 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
     let started = Instant::now();
     for model in motion.models() {
         for frame in 0..model.space().len() {
-            for to in motion.models() {
+            for to in motion.models().iter().filter(|to| to.label() != model.label()) {
                 player.place(model.label(), model.space().point(frame))?;
                 player.script(&format!("transition {}", to.label()))?;
                 for _ in 0..2000 {
@@ -80,12 +70,15 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
     }
     let seconds = started.elapsed().as_secs_f64();
     print(&format!(
-        "\nreached {reached} of {starts} (every training frame to every label); {frames} frames at {:.0} per second; farthest {farthest:.4} r; \
+        "\nreached {reached} of {starts} (every training frame to every other label); {frames} frames at {:.0} per second; farthest {farthest:.4} r; \
          projections above 0.05 r in {:.4} % of the frames",
         frames as f64 / seconds,
         100.0 * strong as f64 / frames as f64
     ));
-    jumps(corpus, &motion)
+    target("every label from every frame", reached == starts);
+    target("at most 1.01 r from the path", farthest <= 1.01);
+    target("projections above 0.05 r in at most 0.1 % of the frames", 1000 * strong <= frames);
+    jumps(corpus, motion)
 }
 
 /// The largest step of any vertex from frame to frame, beside the clips' own.
@@ -142,5 +135,6 @@ fn jumps(corpus: &Corpus, motion: &Arc<Motion>) -> Result<()> {
     ];
     print(&table(&["", "mm", "during"], &rows));
     print(&format!("times the clips' own: {:.2}", worst[0].0 / own));
+    target("no step above twice the clips' own largest", worst[0].0 <= 2.0 * own);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The plain model beside GPy: the same poses, the same start, scaled conjugate gradient of both.
 
-use super::{Corpus, MotionArguments, poses};
+use super::{Corpus, MotionArguments, poses, target};
 use crate::console::{Console, print, table};
 use crate::environment::Script;
 use anyhow::{Result, ensure};
@@ -17,7 +17,7 @@ const LATENT: usize = 3;
 const ROUNDS: usize = 2;
 
 pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
-    let (outputs, lengths) = poses(corpus, FRAMES, DIMENSIONS);
+    let (outputs, lengths) = poses(corpus, FRAMES, DIMENSIONS)?;
     let d = outputs.first().map_or(0, Vec::len);
     ensure!(outputs.len() == FRAMES && d == DIMENSIONS, "the corpus has {d} dimensions");
     // What ours divides by and starts from.
@@ -48,6 +48,7 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
     let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
     let (mut own, mut other) = ([0.0; 2], [0.0; 2]);
     let mut reached = f64::INFINITY;
+    let mut used = 0;
     for _ in 0..ROUNDS {
         let answer = script.ask(&format!("learn {}", arguments.iterations))?;
         let number = |key: &str| answer[key].as_f64().unwrap_or(f64::NAN);
@@ -64,9 +65,10 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
         ours = ours.min(started.elapsed().as_secs_f64());
         reached = reached.min(when);
         own = [learned.before + constant, learned.after + constant];
+        used = learned.iterations;
     }
     print(&format!(
-        "\n{FRAMES} frames of {DIMENSIONS} components, {LATENT} latent dimensions, no priors, {} iterations, best of {ROUNDS}",
+        "\n{FRAMES} frames of {DIMENSIONS} components, {LATENT} latent dimensions, no priors, best of {ROUNDS}; at most {} iterations, of which ours used {used}",
         arguments.iterations
     ));
     let line = |name: &str, [before, after]: [f64; 2], seconds: f64| {
@@ -84,5 +86,7 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
         "ours is as likely as GPy's end after {reached:.2} s: {:.3} of its time",
         reached / theirs
     ));
+    target("log p at least GPy's", own[1] >= other[1]);
+    target("in a fifth of its time", reached <= 0.2 * theirs);
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! The clips that motion is learned from: which belong to which label, at which rate, with which controls.
 
-use crate::{JobError, Watch, clips};
+use super::turns::Turns;
+use crate::{Event, JobError, Watch, clips};
 use serde::{Deserialize, Serialize};
-use understudy_core::{Channel, Clip, ControlKind, ControlSpec, Controls};
+use understudy_core::{Clip, ControlKind, ControlSpec, Controls};
 use understudy_rigs::Rig;
 
 /// A clip, or frames of it.
@@ -60,33 +61,70 @@ pub struct LabelFrames {
     pub frames: Vec<Vec<f32>>,
 }
 
-/// The frames of labels; where none are named, those that the rig's own clips say.
+/// The frames of labels; where none are named, those that the rig's own clips say. Of its own clips those that do not move
+/// are left out with a note; of those that somebody names, a clip of one frame is an error.
 pub fn corpus(
     rig: &dyn Rig,
     labels: &[LabelSpec],
     rate: f32,
     watch: &dyn Watch,
 ) -> Result<Vec<LabelFrames>, JobError> {
-    let own = if labels.is_empty() { own_labels(rig) } else { labels.to_vec() };
-    if own.is_empty() {
-        let problem = "has no clips; name some: --label happy=smile.csv,grin.csv";
-        return Err(JobError::unusable(rig.name(), problem));
+    let unnamed = labels.is_empty();
+    let specs = if unnamed { own_labels(rig) } else { labels.to_vec() };
+    let nothing = |what: &str| {
+        let problem = format!("has no clips{what}; name some: --label happy=smile.csv,grin.csv");
+        JobError::unusable(rig.name(), problem)
+    };
+    if specs.is_empty() {
+        return Err(nothing(""));
     }
-    own.iter().map(|spec| read(rig, spec, rate, watch)).collect()
+    let mut still = Vec::new();
+    let mut found = Vec::new();
+    for spec in &specs {
+        let label = read(rig, spec, rate, unnamed.then_some(&mut still), watch)?;
+        if !label.clips.is_empty() {
+            found.push(label);
+        }
+    }
+    if !still.is_empty() {
+        let message = format!("left out, since nothing moves in them: {}", still.join(", "));
+        watch.event(Event::Note { message: &message });
+    }
+    if found.is_empty() {
+        return Err(nothing(" in which anything moves"));
+    }
+    if unnamed && found.len() > MANY {
+        let message =
+            format!("{} labels are learned; --label walk=Walking_A names those wanted", found.len());
+        watch.event(Event::Note { message: &message });
+    }
+    let frames = found.iter_mut().flat_map(|label| {
+        let LabelFrames { clips, frames, .. } = label;
+        let mut rest = frames.as_mut_slice();
+        clips.iter().map(move |(_, length)| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(*length);
+            rest = others;
+            own
+        })
+    });
+    Turns::new(rig.specs()).agree(frames);
+    Ok(found)
 }
+
+/// More labels than this are hardly what somebody wants who names none: every pair of them is searched for bridges.
+const MANY: usize = 24;
 
 /// The folder of clips that are made for motion.
 const FOLDER: &str = "motion/";
 
 /// The labels that a rig's own clips say: `motion/happy_2` is `happy`. Where no clip is made for motion, all of them are
-/// learned, `smile_1` and `smile_2` as `smile`, but for those kept for tests.
+/// learned, `smile_1` and `smile_2` as `smile`, `Walking_A` and `Walking_B` as `Walking`, but for those kept for tests.
 pub(crate) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     let mut labels: Vec<LabelSpec> = Vec::new();
     let made = rig.clips().iter().any(|clip| clip.name.starts_with(FOLDER));
     let wanted = |clip: &&Clip| if made { clip.name.starts_with(FOLDER) } else { clip.is_for_training() };
     for clip in rig.clips().iter().filter(wanted) {
-        let stem = clip.name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let stem = stem.strip_suffix('_').filter(|stem| !stem.is_empty()).unwrap_or(&clip.name);
+        let stem = stem_of(&clip.name);
         let stem = stem.strip_prefix(FOLDER).unwrap_or(stem);
         let part = ClipPart { clip: clip.name.clone(), frames: None };
         match labels.iter_mut().find(|known| known.label == stem) {
@@ -97,8 +135,32 @@ pub(crate) fn own_labels(rig: &dyn Rig) -> Vec<LabelSpec> {
     labels
 }
 
-/// Reads the clips of a label at a rate. Angles are followed past ±180°, so that a turn is no jump.
-fn read(rig: &dyn Rig, spec: &LabelSpec, rate: f32, watch: &dyn Watch) -> Result<LabelFrames, JobError> {
+/// A name without its number or single letter: what several clips of one kind share.
+fn stem_of(name: &str) -> &str {
+    let Some((stem, last)) = name.rsplit_once('_') else { return name };
+    let letter = last.len() == 1 && last.chars().all(|c| c.is_ascii_uppercase());
+    let number = !last.is_empty() && last.chars().all(|c| c.is_ascii_digit());
+    if (letter || number) && !stem.is_empty() { stem } else { name }
+}
+
+/// A control that varies by less than this share of its range does not move.
+const STILL: f32 = 1e-6;
+
+fn is_still(rig: &dyn Rig, frames: &[Controls]) -> bool {
+    let same = |(spec, (a, b)): (&ControlSpec, (&f32, &f32))| (a - b).abs() <= STILL * (spec.high - spec.low);
+    frames.iter().all(|frame| rig.specs().iter().zip(frame.0.iter().zip(&frames[0].0)).all(same))
+}
+
+/// Reads the clips of a label at a rate. Angles are followed past ±180°, so that a turn is no jump. Clips that do not move
+/// are skipped where there is a list that takes their names.
+fn read(
+    rig: &dyn Rig,
+    spec: &LabelSpec,
+    rate: f32,
+    mut still: Option<&mut Vec<String>>,
+    watch: &dyn Watch,
+) -> Result<LabelFrames, JobError> {
+    let turns = Turns::new(rig.specs());
     let mut out = LabelFrames { label: spec.label.clone(), clips: Vec::new(), frames: Vec::new() };
     for part in &spec.clips {
         let clip = clips::resolve(rig, &part.clip, watch)?;
@@ -112,11 +174,16 @@ fn read(rig: &dyn Rig, spec: &LabelSpec, rate: f32, watch: &dyn Watch) -> Result
             }
             frames = frames.drain(from..=to).collect();
         }
+        if let Some(still) = still.as_mut().filter(|_| is_still(rig, &frames)) {
+            still.push(clip.name);
+            continue;
+        }
         if frames.len() < 2 {
             let problem = format!("{} frame is too little to learn motion from", frames.len());
             return Err(JobError::setting(format!("clip '{}'", part.clip), problem));
         }
-        follow_angles(rig, &mut frames);
+        let mut frames: Vec<Vec<f32>> = frames.into_iter().map(|controls| controls.0).collect();
+        turns.follow(&mut frames);
         let base = clip.name.strip_prefix(FOLDER).unwrap_or(&clip.name);
         // A script's words end at spaces, commas, brackets and semicolons.
         let base = base.replace(|c: char| c.is_whitespace() || ",;#@[]%".contains(c), "_");
@@ -126,33 +193,34 @@ fn read(rig: &dyn Rig, spec: &LabelSpec, rate: f32, watch: &dyn Watch) -> Result
             .find(|name| !taken(name))
             .unwrap_or(base.clone());
         out.clips.push((name, frames.len()));
-        out.frames.extend(frames.into_iter().map(|controls| controls.0));
+        out.frames.append(&mut frames);
     }
     Ok(out)
 }
 
-fn follow_angles(rig: &dyn Rig, frames: &mut [Controls]) {
-    for (control, spec) in rig.specs().iter().enumerate() {
-        let turns = matches!(
-            &spec.kind,
-            ControlKind::Joint { channel: Channel::RotateX | Channel::RotateY | Channel::RotateZ, .. }
-        );
-        for frame in 1..if turns { frames.len() } else { 0 } {
-            let before = frames[frame - 1].0[control];
-            let value = &mut frames[frame].0[control];
-            *value += 360.0 * ((before - *value) / 360.0).round();
-        }
-    }
-}
-
-/// Whether a control moves the eyes, which look where a game wants them to.
+/// Whether a control moves the eyes, which look where a game wants them to. Lids, brows and lashes are none.
 pub(super) fn moves_eyes(spec: &ControlSpec) -> bool {
     let plain = spec.name.to_lowercase();
-    let bone = match &spec.kind {
-        ControlKind::Joint { bone, .. } => bone.to_lowercase(),
-        ControlKind::Number => String::new(),
-    };
-    plain.starts_with("eyelook") || plain.starts_with("gaze") || bone.starts_with("eye")
+    let turns = matches!(&spec.kind, ControlKind::Joint { bone, .. } if is_eye(bone));
+    turns || plain.starts_with("eyelook") || plain.starts_with("gaze")
+}
+
+/// Whether a bone is an eye: `eye_L`, `LeftEye`, `mixamorig:RightEye`, `DEF-eye.L`.
+fn is_eye(bone: &str) -> bool {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in bone.chars() {
+        let begins = !before.is_alphabetic() || (c.is_uppercase() && before.is_lowercase());
+        match words.last_mut().filter(|_| !begins) {
+            Some(word) if c.is_alphabetic() => word.extend(c.to_lowercase()),
+            _ if c.is_alphabetic() => words.push(c.to_lowercase().collect()),
+            _ => {}
+        }
+        before = c;
+    }
+    let eye = |word: &String| ["eye", "eyes", "eyeball"].iter().any(|end| word.ends_with(end));
+    let beside = ["brow", "lid", "lash", "socket", "bag"];
+    words.iter().any(eye) && !words.iter().any(|word| beside.iter().any(|part| word.contains(part)))
 }
 
 #[cfg(test)]
@@ -176,5 +244,33 @@ mod tests {
         assert!(labels.iter().all(|spec| spec.label != "test"), "what is kept for tests is not learned");
         assert!(moves_eyes(&ControlSpec::number("eyeLookUp_L", 0.0, 1.0, 0.0)));
         assert!(!moves_eyes(&ControlSpec::number("eyeBlink_L", 0.0, 1.0, 0.0)));
+    }
+
+    #[test]
+    fn names_without_their_number_or_letter_are_labels() {
+        for (name, stem) in [
+            ("smile_1", "smile"),
+            ("Walking_A", "Walking"),
+            ("motion/roar_12", "motion/roar"),
+            ("T-Pose", "T-Pose"),
+            ("Jump_Full_Long", "Jump_Full_Long"),
+            ("_A", "_A"),
+            ("take1", "take1"),
+            ("turn_", "turn_"),
+        ] {
+            assert_eq!(stem_of(name), stem);
+        }
+    }
+
+    #[test]
+    fn eyes_are_told_from_what_is_about_them() {
+        for bone in
+            ["eye_L", "LeftEye", "mixamorig:RightEye", "DEF-eye.L", "eyeball.r", "lefteye", "Eye01", "eyes"]
+        {
+            assert!(is_eye(bone), "{bone}");
+        }
+        for bone in ["eyebrow.L", "eyelid_R", "LeftEyeLid", "EyeBrow_L", "DEF-eye_lash", "head", ""] {
+            assert!(!is_eye(bone), "{bone}");
+        }
     }
 }

@@ -1,19 +1,18 @@
 //! `motion learn`: clips by label in, latent spaces and the bridges between them out.
 
-use super::corpus::{LabelFrames, LabelSpec, corpus, moves_eyes};
+use super::corpus::{LabelFrames, LabelSpec, corpus};
 use super::mesh::MeshDistance;
+use super::prepare::{PreparedLabel, prepare};
 use super::{BridgeInfo, describe};
-use crate::clips::evaluate;
 use crate::outputs::check_file;
 use crate::{Event, JobError, Watch, rigs};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Instant;
-use understudy_core::{Controls, Vec3};
 use understudy_motion::bridge::{BridgeConfig, Found, find, join};
-use understudy_motion::{LatentConfig, LatentSpace, PROBES, influence, linear, statistics};
+use understudy_motion::{LatentConfig, LatentSpace, linear};
 use understudy_rigs::Rig;
-use understudy_runtime::motion::{MOST_DIMENSIONS, Model, Motion, PoseBasis};
+use understudy_runtime::motion::{MOST_DIMENSIONS, Model, Motion, PoseBasis, Workspace};
 
 /// What to learn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,22 +139,23 @@ pub struct LearnMotionReport {
 /// Learns a latent space per label and the bridges between them, and writes the file.
 pub fn learn(config: &LearnMotionConfig, watch: &dyn Watch) -> Result<LearnMotionReport, JobError> {
     config.check()?;
-    let started = Instant::now();
     let rig = rigs::open(&config.rig, watch)?.rig;
-    let rig = rig.as_ref();
-    let corpus = corpus(rig, &config.labels, config.rate, watch)?;
-    let left = |spec: &understudy_core::ControlSpec| {
-        moves_eyes(spec) && !config.include.iter().any(|part| spec.name.contains(part.as_str()))
-    };
+    let labels = corpus(rig.as_ref(), &config.labels, config.rate, watch)?;
+    learn_frames(rig.as_ref(), labels, config, watch)
+}
+
+/// [`learn`] from frames of any rig, whatever rig and labels the settings name.
+pub fn learn_frames(
+    rig: &dyn Rig,
+    labels: Vec<LabelFrames>,
+    config: &LearnMotionConfig,
+    watch: &dyn Watch,
+) -> Result<LearnMotionReport, JobError> {
+    let started = Instant::now();
+    let prepared = prepare(rig, labels, config, watch)?;
+    let (models, reports): (Vec<Model>, Vec<LabelReport>) =
+        learn_labels(rig, &prepared, config, watch)?.into_iter().unzip();
     let specs = rig.specs();
-    let used: Vec<bool> = specs.iter().map(|spec| !left(spec)).collect();
-    let mut models = Vec::new();
-    let mut reports = Vec::new();
-    for label in corpus {
-        let (model, report) = learn_label(rig, label, &used, config, watch)?;
-        models.push(model);
-        reports.push(report);
-    }
     let moved = |control: usize| {
         models.iter().any(|model: &Model| model.basis().moving().contains(&(control as u32)))
     };
@@ -205,34 +205,30 @@ pub fn learn(config: &LearnMotionConfig, watch: &dyn Watch) -> Result<LearnMotio
     })
 }
 
+/// The latent spaces alone: no bridges, no file.
+pub fn learn_labels(
+    rig: &dyn Rig,
+    labels: &[PreparedLabel],
+    config: &LearnMotionConfig,
+    watch: &dyn Watch,
+) -> Result<Vec<(Model, LabelReport)>, JobError> {
+    labels.iter().map(|label| learn_label(rig, label, config, watch)).collect()
+}
+
 fn learn_label(
     rig: &dyn Rig,
-    label: LabelFrames,
-    used: &[bool],
+    prepared: &PreparedLabel,
     config: &LearnMotionConfig,
     watch: &dyn Watch,
 ) -> Result<(Model, LabelReport), JobError> {
     let started = Instant::now();
+    let PreparedLabel { label, used, mean, scale, seconds } = prepared;
     let place = format!("label '{}'", label.label);
     let failed = |error| JobError::setting(place.clone(), error);
     let specs = rig.specs();
-    let ranges: Vec<f32> = specs.iter().map(|spec| spec.high - spec.low).collect();
-    let (mut mean, deviation) = statistics(&label.frames, &ranges);
-    for (control, spec) in specs.iter().enumerate().filter(|(control, _)| !used[*control]) {
-        mean[control] = spec.default.into();
-    }
-    let moving: Vec<usize> =
-        (0..specs.len()).filter(|control| used[*control] && deviation[*control] > 0.0).collect();
-    let scale = match config.scaled {
-        true => influences(rig, &mean, &deviation, &moving)?,
-        false => {
-            let mut scale = vec![0.0; specs.len()];
-            moving.iter().for_each(|control| scale[*control] = 1.0 / f64::from(ranges[*control]));
-            scale
-        }
-    };
-    let (basis, _) = linear::fit(&label.frames, &mean, &scale, config.variance).map_err(failed)?;
+    let (basis, _) = linear::fit(&label.frames, mean, scale, config.variance).map_err(failed)?;
     let components = basis.components.len() / basis.moving.len();
+    let controls = basis.moving.len();
     let poses = PoseBasis::new(basis.clone(), specs.len(), components)
         .map_err(|error| JobError::setting(place.clone(), error))?;
     let encoded: Vec<Vec<f32>> = label.frames.iter().map(|frame| poses.encode(frame)).collect();
@@ -261,19 +257,23 @@ fn learn_label(
         frame.iter().enumerate().map(value).collect::<Vec<f32>>()
     };
     let mut mesh = MeshDistance::new(rig);
+    let mut work = Workspace::of(model.space());
+    let mut played = vec![0.0; specs.len()];
     let (mut by_components, mut by_latent) = (0.0, 0.0);
     let step = label.frames.len().div_ceil(100).max(1);
     let shown: Vec<usize> = (0..label.frames.len()).step_by(step).collect();
     for &frame in &shown {
         let truth = truth(&label.frames[frame]);
         by_components += f64::from(mesh.mean_mm(&truth, &poses.decode(&encoded[frame]))?);
-        by_latent += f64::from(mesh.mean_mm(&truth, &model.pose(model.space().point(frame)))?);
+        // As it is played, ranges and all.
+        model.pose_into(model.space().point(frame), specs, &mut work, &mut played);
+        by_latent += f64::from(mesh.mean_mm(&truth, &played)?);
     }
     let report = LabelReport {
-        label: label.label,
+        label: label.label.clone(),
         clips: lengths.len(),
         frames: label.frames.len(),
-        controls: moving.len(),
+        controls,
         components,
         centres: model.space().centres(),
         consecutive: space.consecutive(&lengths),
@@ -283,42 +283,7 @@ fn learn_label(
         iterations: learned.iterations,
         components_mm: by_components / shown.len() as f64,
         latent_mm: by_latent / shown.len() as f64,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: seconds + started.elapsed().as_secs_f64(),
     };
     Ok((model, report))
-}
-
-/// What every moving control does to the mesh (5.3), cm per unit; zero for the others.
-fn influences(
-    rig: &dyn Rig,
-    mean: &[f64],
-    deviation: &[f64],
-    moving: &[usize],
-) -> Result<Vec<f64>, JobError> {
-    let base: Vec<f32> = mean.iter().map(|value| *value as f32).collect();
-    let mut poses = vec![Controls(base.clone())];
-    for &control in moving {
-        for step in PROBES {
-            let mut moved = base.clone();
-            moved[control] += (step * deviation[control]) as f32;
-            poses.push(Controls(moved));
-        }
-    }
-    let mut scale = vec![0.0; mean.len()];
-    let middle = evaluate(rig, &poses[..1])?.remove(0);
-    // A few controls at a time: all meshes at once would fill the memory.
-    for (chunk, controls) in poses[1..].chunks(4 * 16).zip(moving.chunks(16)) {
-        let meshes = evaluate(rig, chunk)?;
-        for (four, &control) in meshes.chunks(4).zip(controls) {
-            let moved = |mesh: &Vec<Vec3>| {
-                mesh.iter().zip(&middle).map(|(a, b)| f64::from(a.distance_squared(*b))).sum::<f64>().sqrt()
-            };
-            let distances: Vec<f64> = four.iter().map(moved).collect();
-            let weight =
-                influence([distances[0], distances[1], distances[2], distances[3]], deviation[control]);
-            // A control without any effect would be divided by nothing.
-            scale[control] = if weight > 1e-9 { weight } else { 0.0 };
-        }
-    }
-    Ok(scale)
 }

@@ -8,15 +8,18 @@ mod learn;
 mod mesh;
 mod page;
 mod play;
+mod prepare;
 mod project;
+mod turns;
 
 pub(crate) use corpus::own_labels;
 pub use corpus::{ClipPart, LabelFrames, LabelSpec, corpus};
-pub use learn::{LabelReport, LearnMotionConfig, LearnMotionReport, learn};
+pub use learn::{LabelReport, LearnMotionConfig, LearnMotionReport, learn, learn_frames, learn_labels};
 pub use mesh::MeshDistance;
 pub(crate) use page::latent_plot;
 pub use page::page;
 pub use play::{PlayMotionConfig, PlayMotionReport, play};
+pub use prepare::{PreparedLabel, prepare};
 pub use project::{ProjectMotionConfig, ProjectMotionReport, Projected, project};
 
 use crate::{JobError, Watch};

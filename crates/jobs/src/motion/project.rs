@@ -2,6 +2,7 @@
 
 use super::mesh::MeshDistance;
 use super::open;
+use super::turns::Turns;
 use crate::{Event, JobError, Watch, clips, rigs};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ pub fn project(config: &ProjectMotionConfig, watch: &dyn Watch) -> Result<Projec
     let only = config.label.as_deref().map(|label| motion.label(label)).transpose();
     let only = only.map_err(|error| JobError::setting("label", error))?;
     let mut work = Workspace::new(&motion);
+    let turns = Turns::new(rig.specs());
     let mut mesh = MeshDistance::new(rig.as_ref());
     let mut frames = Vec::new();
     watch.event(Event::Started { what: "projecting", total: sampled.frames.len() as u64, unit: "frames" });
@@ -71,8 +73,11 @@ pub fn project(config: &ProjectMotionConfig, watch: &dyn Watch) -> Result<Projec
             if only.is_some_and(|only| only != place) {
                 continue;
             }
-            let (point, _) = model.project(&controls.0, &mut work);
-            let mean_mm = mesh.mean_mm(&controls.0, &model.pose(point))?;
+            // The angles that the label was learned with, of all that mean the same turn.
+            let mut near = controls.0.clone();
+            turns.bring(&mut near, &model.basis().parts().rest);
+            let (point, _) = model.project(&near, &mut work);
+            let mean_mm = mesh.mean_mm(&near, &model.pose(point))?;
             if best.as_ref().is_none_or(|other| mean_mm < other.mean_mm) {
                 let (density, _) = model.space().density(point, &mut work);
                 let point = point.coordinates(model.space().dimensions()).to_vec();

@@ -260,7 +260,7 @@ impl Actor {
         }
     }
 
-    /// Writes the controls of the next frame, `[C]`, within their ranges.
+    /// Writes the controls of the next frame, `[C]`, numbers within their ranges.
     pub fn step(&mut self, motion: &Motion, work: &mut Workspace, out: &mut [f32]) {
         self.gusts[0] = self.noise.now();
         for gust in 1..3 {

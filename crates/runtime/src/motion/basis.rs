@@ -2,7 +2,7 @@
 //! Fitting them is `understudy-motion`; here they are turned into controls and back.
 
 use super::error::MotionFileError;
-use understudy_core::ControlSpecs;
+use understudy_core::{ControlKind, ControlSpecs};
 
 /// What a file holds of a basis.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +83,8 @@ impl PoseBasis {
             .collect()
     }
 
-    /// `p = W⁻¹ Tᵀ y + p̄`, within the ranges; `out`: `[C]`, `moving`: scratch for the controls that move.
+    /// `p = W⁻¹ Tᵀ y + p̄`, numbers within their ranges; `out`: `[C]`, `moving`: scratch for the controls that move. Ranges of
+    /// joints are for random poses: clips that lie down or turn round leave them, and so does what is learned of them.
     pub(super) fn decode_into(&self, y: &[f32], specs: &ControlSpecs, moving: &mut [f32], out: &mut [f32]) {
         let parts = &self.parts;
         let moving = &mut moving[..parts.moving.len()];
@@ -95,7 +96,10 @@ impl PoseBasis {
         for (value, c) in moving.iter().zip(&parts.moving) {
             let spec = specs.get(*c as usize);
             let slot = &mut out[*c as usize];
-            *slot = (*slot + value).clamp(spec.low, spec.high);
+            *slot += value;
+            if spec.kind == ControlKind::Number {
+                *slot = slot.clamp(spec.low, spec.high);
+            }
         }
     }
 

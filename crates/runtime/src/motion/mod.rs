@@ -21,7 +21,7 @@
 //!
 //! A file is one safetensors container ([`Motion::parse`] checks all of it): per label the latent points, a kernel's
 //! weights, a linear basis of controls; bridges between labels. Learning is `understudy-motion`, which plays what it
-//! learns by this module alone. Nothing here allocates per frame.
+//! learns by this module alone. Frames allocate nothing; the frame in which a command begins may.
 
 mod actor;
 mod basis;

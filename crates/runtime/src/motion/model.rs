@@ -128,7 +128,7 @@ impl Model {
         self.likely
     }
 
-    /// The likeliest controls at a point, within their ranges; `out`: `[C]`.
+    /// The likeliest controls at a point, numbers within their ranges, joints as far as their clips go; `out`: `[C]`.
     pub fn pose_into(&self, x: LatentPoint, specs: &ControlSpecs, work: &mut Workspace, out: &mut [f32]) {
         self.space.mean(x, work);
         let Workspace { mean, moving, .. } = work;

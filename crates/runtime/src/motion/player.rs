@@ -60,7 +60,7 @@ impl MotionPlayer {
         self.actor.step(&self.motion, &mut self.work, &mut self.controls);
     }
 
-    /// Controls of the last frame, `[C]`, within their ranges; of the first pose before any.
+    /// Controls of the last frame, `[C]`, numbers within their ranges; of the first pose before any.
     pub fn controls(&self) -> &[f32] {
         &self.controls
     }

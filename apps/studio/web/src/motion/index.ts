@@ -37,6 +37,7 @@ class MotionTab implements Tab {
   readonly #played = new Played();
   readonly #notice = h("div", { class: "notice" });
   readonly #fileChoice = h("select", { "aria-label": "File of motion" });
+  readonly #rigChoice = h("select", { "aria-label": "Rig whose clips are learned" });
   readonly #speed = h("select", { "aria-label": "Speed" }, ...[0.5, 1, 2, 4, 8].map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed}×`)));
   readonly #run = h("button", { type: "button", class: "icon primary", "aria-label": "Pause", disabled: true }, "❚❚");
   readonly #labels = h("div", { class: "labels", role: "group", "aria-label": "Labels" });
@@ -62,9 +63,9 @@ class MotionTab implements Tab {
 
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
-    const learn = h("button", { type: "button", title: "Learns latent spaces from the rig's own clips, in the background" }, "Learn Mira's");
+    const learn = h("button", { type: "button", title: "Learns latent spaces from the rig's own clips, in the background" }, "Learn");
     const files = fileButton("Open…", ".motion", (taken) => void this.#take(taken));
-    const tools = h("div", { class: "tools", role: "toolbar", "aria-label": "What acts" }, this.#fileChoice, files, learn, h("span", { class: "spread" }), h("label", { class: "check" }, "Speed", this.#speed));
+    const tools = h("div", { class: "tools", role: "toolbar", "aria-label": "What acts" }, this.#fileChoice, files, this.#rigChoice, learn, h("span", { class: "spread" }), h("label", { class: "check" }, "Speed", this.#speed));
     const act = (text: string, title: string, make: () => Record<string, unknown>) => h("button", { type: "button", title, onclick: () => void this.#command(make()) }, text);
     const commands = h("section", { class: "stack", "aria-label": "Commands" },
       h("h3", {}, "Commands"), this.#labels,
@@ -125,20 +126,22 @@ class MotionTab implements Tab {
     const names = project.motions.map((name) => [name, name] as const);
     fill(this.#fileChoice, names.length > 0 ? names : [["", "No motion yet"]], this.#file);
     this.#fileChoice.disabled = names.length === 0;
+    fill(this.#rigChoice, project.rigs.map(({ name }) => [name, name] as const), this.#rigChoice.value || FIRST_RIG);
     if (this.#file) return;
     if (names.length > 0) void this.#open(names[0]![0]).catch(complain);
     else {
       this.#say(h("h2", {}, "A character that acts"),
         h("p", {}, "Learn the latent spaces of a character's clips, or drop a file of motion (.motion) here. Then command her, write scripts, play against her."),
-        h("button", { type: "button", class: "primary", "data-action": "learn", onclick: () => void this.#learn() }, "Learn Mira's motion"));
+        h("button", { type: "button", class: "primary", "data-action": "learn", onclick: () => { this.#rigChoice.value = FIRST_RIG; void this.#learn(); } }, "Learn Mira's motion"));
     }
   }
 
   async #learn(): Promise<void> {
     try {
-      await this.#context.server.start({ job: "motion", rig: FIRST_RIG });
+      const rig = this.#rigChoice.value || FIRST_RIG;
+      await this.#context.server.start({ job: "motion", rig });
       toast("Motion is learned in the background: the Learn tab shows how far it is.");
-      if (!this.#file) this.#say(h("div", { class: "spinner" }), h("p", {}, "Learning Mira's motion…"));
+      if (!this.#file) this.#say(h("div", { class: "spinner" }), h("p", {}, `Learning the motion of ${rig}…`));
     } catch (error) {
       complain(error);
     }

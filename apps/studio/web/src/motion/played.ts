@@ -1,4 +1,4 @@
-// What was played: a strip of the last minute, a piece per label or situation, the newest at the right.
+// What was played: a strip of the last forty seconds, a piece per label or situation, the newest at the right.
 
 import { h } from "../lib/dom";
 
