@@ -43,7 +43,7 @@ cargo xtask TASK
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
   demo    builds the optimised program and runs `understudy demo`; more arguments go to it
-  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|ik|weights|auto|wasm|python|wild|race|eval|ablations|studio`
+  bench   prints the figures of docs/benchmarks.md: `cargo xtask bench sampling|inverse|body|face|diff|skin|ik|weights|motion|capture|auto|wasm|python|wild|race|eval|ablations|studio`
 
 Example: cargo xtask check && cargo xtask test
 ";

@@ -71,9 +71,9 @@ pub struct CaptureArguments {
     /// rendering where no --landmarks are given].
     #[arg(long, value_parser = by_name::<ActorMethod>(METHODS), requires = "actor")]
     pub method: Option<ActorMethod>,
-    /// What inverse rendering fits: a model of this actor, the mean head, or landmarks alone.
-    #[arg(long, value_parser = by_name::<Fitted>(FITTED), default_value = "own", requires = "actor")]
-    pub fit: Fitted,
+    /// What inverse rendering fits: a model of this actor, the mean head, or landmarks alone [default: own].
+    #[arg(long, value_parser = by_name::<Fitted>(FITTED), requires = "actor")]
+    pub fit: Option<Fitted>,
     /// The synthetic actor's head turns before a camera that stands; it wears a helmet otherwise.
     #[arg(long, requires = "actor")]
     pub turning: bool,

@@ -6,8 +6,8 @@ use crate::progress::watched;
 use anyhow::Result;
 use understudy_jobs::JobError;
 use understudy_jobs::capture::{
-    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, RenderConfig, RenderReport,
-    RenderSettings, Source, capture, capture_rendered, draw_actor,
+    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, Neutral, RenderConfig,
+    RenderReport, RenderSettings, Source, WhichFace, capture, capture_rendered, draw_actor,
 };
 
 /// Seconds of a synthetic actor where none are named.
@@ -31,6 +31,7 @@ pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
         Some(method) => method == ActorMethod::Render,
         None => arguments.landmarks.is_none(),
     };
+    refuse_unused(&arguments, rendered && arguments.actor.is_some())?;
     if let (true, Some(name)) = (rendered, &arguments.actor) {
         let [rig] = arguments.inputs.as_slice() else {
             return Err(wrong("a rig alone is wanted beside --camera or --actor").into());
@@ -39,13 +40,13 @@ pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
         let config = RenderConfig {
             actor: Actor { name: name.clone(), seconds, truth: arguments.truth },
             rig: rig.clone(),
-            fitted: arguments.fit,
+            fitted: arguments.fit.unwrap_or_default(),
             turning: arguments.turning,
             settings: RenderSettings::default(),
             layout: arguments.layout,
             output: arguments.output,
             report: arguments.report,
-            command: format!("understudy capture --actor {name} --seconds {seconds} {rig}"),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
         };
         let report = watched(|progress| capture_rendered(&config, progress))?;
         return output::print(json, &report, describe_rendered);
@@ -78,6 +79,34 @@ pub fn run_capture(json: bool, arguments: CaptureArguments) -> Result<()> {
     };
     let report = watched(|progress| capture(&config, progress))?;
     output::print(json, &report, describe)
+}
+
+/// Options that the chosen way of capturing would pass over in silence.
+fn refuse_unused(arguments: &CaptureArguments, rendered: bool) -> Result<()> {
+    let (way, unused) = if rendered {
+        let unused = [
+            ("--twin", arguments.twin.is_some()),
+            ("--neutral", arguments.neutral != Neutral::Auto),
+            ("--face", arguments.face != WhichFace::Only),
+            ("--mirror", arguments.mirror),
+            ("--rate", arguments.rate.is_some()),
+        ];
+        ("inverse rendering", unused.to_vec())
+    } else {
+        let unused = [
+            ("--fit", arguments.fit.is_some()),
+            ("--turning", arguments.turning),
+            ("--report", arguments.report.is_some()),
+            ("--rate", arguments.rate.is_some() && arguments.actor.is_some()),
+        ];
+        ("landmarks", unused.to_vec())
+    };
+    match unused.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(JobError::setting("capture", format!("{option} has no effect on capture by {way}")).into())
+        }
+        None => Ok(()),
+    }
 }
 
 fn describe(report: &CaptureReport) -> String {
@@ -114,7 +143,7 @@ fn describe(report: &CaptureReport) -> String {
         ));
     }
     lines.push(format!(
-        "{:.1} ms per frame to watch and {:.1} ms to drive; {:.0} frames per second on one core, decoding included",
+        "{:.1} ms per frame to watch and {:.1} ms to drive; {:.0} frames per second from picture to controls, waiting for pictures included",
         report.watch_ms, report.drive_ms, report.frames_per_second
     ));
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! Draws synthetic actors at rest and with an expression: `cargo run -p understudy-capture --example people -- FOLDER`,
+//! Draws synthetic actors at rest and with an expression into `actors.png` (with `MARKS` in the environment, their landmarks too): `cargo run -p understudy-capture --example people -- FOLDER`,
 //! with the folder of the head model's files, `ict-facekit`, as the second argument.
 
 // An example talks to a terminal.
@@ -64,6 +64,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             sheet.paste(&picture(&image.to_frame()), (index % 2 * 2 + place) * side, index / 2 * side);
         }
     }
-    std::fs::write(folder.join("people.png"), sheet.to_png())?;
+    std::fs::write(folder.join("actors.png"), sheet.to_png())?;
     Ok(())
 }

@@ -62,7 +62,7 @@ pub fn run(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
     let mut played = 0;
     while played < FRAMES {
         if !player.is_busy() {
-            player.script(&command(&motion, &mut random))?;
+            player.script(&command(motion, &mut random))?;
         }
         player.step();
         note(&player);

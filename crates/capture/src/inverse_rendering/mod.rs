@@ -189,7 +189,7 @@ impl<D: Deformation> Optimiser<D> {
         let count = deformation.count();
         let weights: Vec<f64> =
             (0..count).map(|k| 0.0f64.clamp(deformation.range(k)[0], deformation.range(k)[1])).collect();
-        let influence = samples.influence(&mut deformation, &weights).unwrap_or_default();
+        let influence = samples.influence(&mut deformation, &weights)?;
         let fixed = model.marks.as_ref().map(FaceMarks::fixed).unwrap_or_default();
         let fixed = fixed.iter().filter_map(|mark| samples.local(mark)).collect();
         let occluders = front_half(&model);

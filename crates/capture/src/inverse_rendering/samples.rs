@@ -5,6 +5,7 @@ use super::deformation::Deformation;
 use crate::render::Look;
 use crate::{Camera, MarkPoint};
 use understudy_core::{DVec3, Face, Random, Vec3};
+use understudy_runtime::PoseError;
 
 /// A corner of a face that is missing.
 const NONE: u32 = u32::MAX;
@@ -229,9 +230,13 @@ impl Samples {
     }
 
     /// How much each weight moves each point, normalised over the points (6.7), `[weights][points]`.
-    pub fn influence(&self, deformation: &mut dyn Deformation, rest: &[f64]) -> Option<Vec<Vec<f64>>> {
+    pub fn influence(
+        &self,
+        deformation: &mut dyn Deformation,
+        rest: &[f64],
+    ) -> Result<Vec<Vec<f64>>, PoseError> {
         let (count, stride) = (deformation.count(), deformation.stride());
-        let rows = deformation.derivatives(rest).ok()?;
+        let rows = deformation.derivatives(rest)?;
         let mut all = vec![vec![0.0; self.points.len()]; count];
         for (index, point) in self.points.iter().enumerate() {
             for (weight, out) in all.iter_mut().enumerate() {
@@ -250,7 +255,7 @@ impl Samples {
                 out.iter_mut().for_each(|value| *value /= sum);
             }
         }
-        Some(all)
+        Ok(all)
     }
 }
 

@@ -116,13 +116,23 @@ pub(super) struct ActorFrames {
     next: usize,
 }
 
-/// Opens an actor as a source of frames; writes the weights that make them.
+/// Opens an actor as a source of frames.
 pub(super) fn open(actor: &Actor) -> Result<Box<dyn Frames>, JobError> {
     Who::parse(&actor.name)?;
     let cast = cast()?;
     let performance = performance(&cast, actor, SIDE, false)?;
-    write_truth(&cast, &performance, actor.truth.as_deref())?;
     Ok(Box::new(ActorFrames { performance, next: 0 }))
+}
+
+/// Writes the weights that made an actor's frames, where they are wanted: after the take, so that one which fails leaves no
+/// truth behind.
+pub(super) fn write_truth_of(actor: &Actor) -> Result<(), JobError> {
+    if actor.truth.is_none() {
+        return Ok(());
+    }
+    let cast = cast()?;
+    let performance = performance(&cast, actor, SIDE, false)?;
+    write_truth(&cast, &performance, actor.truth.as_deref())
 }
 
 impl Frames for ActorFrames {

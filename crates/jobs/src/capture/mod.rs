@@ -185,7 +185,8 @@ pub struct CaptureReport {
     pub watch_ms: f64,
     /// From points and scores to controls, ms.
     pub drive_ms: f64,
-    /// Frames per second of both on one core, decoding included.
+    /// Frames per second of both, on the thread that watches and drives; a video's decoder and a synthetic actor's
+    /// drawing beside it included in the time.
     pub frames_per_second: f64,
 }
 
@@ -219,6 +220,9 @@ pub fn capture(config: &CaptureConfig, watch: &dyn Watch) -> Result<CaptureRepor
     }
     if let (Some(path), Some(kind)) = (&config.output, kind) {
         output::write(path, kind, config.layout, &mut subject, &take, &watched, watch)?;
+    }
+    if let Source::Actor(actor) = &config.source {
+        actor::write_truth_of(actor)?;
     }
     let mean = |of: fn(&[f32; 2]) -> f32| {
         let list = &take.points_mm;
