@@ -28,8 +28,8 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
-          and Chromium where they are missing); `--all`:
+  test    every test of the workspace, of the package for browsers, of the studio in headless Chromium (installs Node.js
+          and Chromium where they are missing), and of Blender files where a Blender or its Python module is found; `--all`:
           also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
@@ -45,6 +45,17 @@ cargo xtask TASK
 
 Example: cargo xtask check && cargo xtask test
 ";
+
+/// Tests that run Blender: where it is at hand, or with `--all`, which installs it; not where tests are named.
+fn test_blender(install: bool, everything: bool) -> Result<()> {
+    if install || everything && bench_wild::blender().is_some() {
+        return cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"]);
+    }
+    if everything {
+        println!("Blender is not at hand: its tests are skipped; `cargo xtask test --all` installs it");
+    }
+    Ok(())
+}
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -63,10 +74,10 @@ fn main() -> Result<()> {
                 c::test()?;
                 python::test()?;
             }
+            test_blender(all, rest.is_empty())?;
             match all {
                 true => {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
-                    cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
                     python::test_wheel()?;
                     cargo(&[
                         "test",
