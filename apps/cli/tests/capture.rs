@@ -61,7 +61,8 @@ impl StandIn {
     }
 }
 
-const PROBE: &str = r#"{"streams":[{"avg_frame_rate":"30/1","nb_frames":"20"}],"format":{"duration":"0.667"}}"#;
+const PROBE: &str =
+    r#"{"streams":[{"avg_frame_rate":"30/1","nb_frames":"20"}],"format":{"duration":"0.667"}}"#;
 
 /// Grey frames, 64 × 48.
 fn grey(frames: usize) -> Vec<u8> {

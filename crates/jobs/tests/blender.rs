@@ -1,5 +1,6 @@
 //! Blender files as rigs. Without Blender: what its workers answered once for a small rig, replayed. With it (`cargo xtask
-//! test --all`, which installs it as `--install-blender` does): that rig made, surveyed, sampled and shown again.
+//! test` where it is at hand; `--all` installs it as `--install-blender` does): that rig made, surveyed, sampled, and its
+//! twin shown in Blender again; and a rig of what is rare.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,11 @@ use understudy_jobs::blender::program::Program;
 use understudy_jobs::blender::{BlenderOptions, ControlsFile, look};
 use understudy_jobs::rigs;
 use understudy_jobs::sample::{Method, SampleConfig, sample};
+use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::body::BodyLearning;
+use understudy_jobs::twin::export::{ExportConfig, export};
+use understudy_jobs::twin::export_glb::GlbSettings;
+use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::{Event, Silent, Watch};
 use understudy_rigs::RigPose;
 
@@ -275,4 +281,108 @@ fn a_survey_says_what_a_user_must_know() {
     let facts = look(&file, &trusted, &Silent).expect("surveyed").facts;
     assert!(facts.dead_drivers == 0 && facts.moves_nothing.is_empty(), "{:?}", facts.moves_nothing);
     assert_eq!(facts.inputs["shape"], 2);
+}
+
+#[test]
+#[ignore = "runs Blender, and installs it where it is missing"]
+fn envelopes_and_properties_of_any_object_are_seen() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("odd.blend");
+    run_script(&own("odd.py"), &[&file.to_string_lossy()]);
+    let facts = look(&file, &BlenderOptions::default(), &Silent).expect("surveyed").facts;
+    let names: Vec<&str> = facts.controls.iter().map(|control| control.name.as_str()).collect();
+    // Of an empty, of a mesh object and of its data, which another object shares.
+    assert_eq!(names, ["low.rotate_x", "Tube[\"wide\"]", "Tube[\"deep\"]", "Handle[\"lean\"]"]);
+    // Envelopes carry the mesh: both bones are inputs though no vertex group names them.
+    assert_eq!((facts.inputs["bone"], facts.inputs["shape"]), (2, 4));
+    let rig = rigs::open(&file.to_string_lossy(), &Silent).expect("Blender answers").rig;
+    let vertices = |name: &str, value: f32| {
+        let mut controls = rig.specs().defaults();
+        controls.0[rig.specs().find(name).expect("a control")] = value;
+        let mut pose = RigPose::default();
+        rig.evaluate(&controls, &mut pose).expect("evaluated");
+        pose.vertices
+    };
+    let rest = rig.mesh().positions();
+    for name in &names {
+        let moved = vertices(name, 1.0).iter().zip(rest).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
+        assert!(moved > 0.1, "{name}: {moved} cm");
+    }
+    // An action that keys nothing but the empty's property.
+    let clip = rig.find_clip("nod").expect("an action");
+    let lean = rig.specs().find("Handle[\"lean\"]").expect("a control");
+    let frames = clip.sample(rig.specs(), clip.own_rate()).expect("frames").frames;
+    assert_eq!(frames.len(), 11);
+    assert!((frames[5].0[lean] - 1.0).abs() < 1e-3 && frames[10].0[lean].abs() < 1e-3);
+}
+
+/// Loads a folder of `export --blender` beside the rig, at half the clip's frame rate, and writes the twin's vertices in its
+/// own space for frames 1 to 11: every other frame of the clip.
+const SHOW: &str = r#"
+import os, runpy, sys, bpy, numpy as np
+words = sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else sys.argv[1:]
+rig, folder, output = words
+bpy.ops.wm.open_mainfile(filepath=rig, use_scripts=False)
+render = bpy.context.scene.render
+first = int(bpy.data.actions["test"].frame_range[0])
+render.fps //= 2
+thing = runpy.run_path(os.path.join(folder, "load_twin.py"), run_name="loader")["load"](folder)
+out = []
+for frame in range(first, first + 11):
+    bpy.context.scene.frame_set(frame)
+    shown = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    out += [list(v.co) for v in shown.data.vertices]
+np.array(out, np.float32).tofile(output)
+print("shown", thing.users_collection[0].name, thing.location.x > 0)
+"#;
+
+#[test]
+#[ignore = "runs Blender, and installs it where it is missing"]
+fn a_twin_is_shown_in_blender_by_its_script() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = tiny(folder.path());
+    let rig = file.to_string_lossy().into_owned();
+    let place = |name: &str| folder.path().join(name);
+    let text = |name: &str| place(name).to_string_lossy().into_owned();
+    let poses =
+        SampleConfig { rig: rig.clone(), output: place("train"), poses: Some(60), ..SampleConfig::default() };
+    sample(&poses, &Silent).expect("sampled");
+    sample(&clip(&rig, place("test")), &Silent).expect("sampled");
+    let mut body = BodyLearning::default();
+    (body.settings.train.epochs, body.settings.train.batch) = (20, 16);
+    let learning = LearnConfig::new(place("train"), place("tiny.twin"), Learning::Body(body));
+    learn(&learning, &Silent).expect("learned");
+    let exported = ExportConfig {
+        twin: place("tiny.twin"),
+        onnx: None,
+        glb: None,
+        blender: Some(place("shown")),
+        glb_settings: GlbSettings {
+            clips: vec![text("test")],
+            rig: Some(rig.clone()),
+            ..GlbSettings::default()
+        },
+    };
+    let report = export(&exported, &Silent).expect("exported").blender.expect("a folder");
+    assert_eq!((report.clips[0].name.as_str(), report.clips[0].frames), ("test", 21));
+    let script = place("show.py");
+    std::fs::write(&script, SHOW).expect("writable");
+    let said = run_script(&script, &[&rig, &text("shown"), &text("shown.bin")]);
+    assert!(said.contains("shown Understudy True"), "{said}");
+    let floats = |bytes: &[u8]| -> Vec<f32> {
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four bytes"))).collect()
+    };
+    let shown = floats(&std::fs::read(place("shown.bin")).expect("written"));
+    let cache = std::fs::read(place("shown").join(&report.clips[0].file)).expect("a cache");
+    let cache = floats(&cache[32..]);
+    let width = cache.len() / 21;
+    assert_eq!(shown.len(), 11 * width);
+    for (frame, ours) in shown.chunks_exact(width).enumerate() {
+        let theirs = &cache[2 * frame * width..][..width];
+        let far = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-5, "frame {frame}: {far} m");
+    }
+    let moved =
+        shown[..width].iter().zip(&shown[5 * width..]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(moved > 0.01, "the clip moves the twin: {moved} m");
 }

@@ -1,9 +1,7 @@
 //! Capture by landmarks of pictures that were drawn: one face, two faces, and what a failed capture leaves behind.
 
 use std::path::{Path, PathBuf};
-use understudy_jobs::capture::{
-    Actor, ActorConfig, CaptureConfig, Source, WhichFace, capture, draw_actor,
-};
+use understudy_jobs::capture::{Actor, ActorConfig, CaptureConfig, Source, WhichFace, capture, draw_actor};
 use understudy_jobs::{JobError, Silent};
 use understudy_report::Picture;
 use understudy_testkit::shared_data;

@@ -146,6 +146,12 @@ fn the_file_plays_the_fitted_skin() {
     let still = GlbSettings { rate: Some(f32::NAN), ..config.clone() };
     assert!(export_glb(folder, &still, &Silent).expect_err("no rate").is_bad_input());
 
+    // A rig that is named and cannot be had is not silently another.
+    for (name, says) in [("rok", "did you mean 'rook'"), ("mira", "its mesh")] {
+        let named = GlbSettings { rig: Some(name.into()), ..config.clone() };
+        let error = export_glb(folder, &named, &Silent).expect_err("another rig");
+        assert!(error.is_bad_input() && error.to_string().contains(says), "{error}");
+    }
     // Without a dataset the rig is posed at random; without a name every clip of the rig is written.
     let rig = GlbSettings { train: None, clips: Vec::new(), rate: Some(2.0), ..config.clone() };
     let posed = export_glb(folder, &rig, &Strict).expect("the rig is at hand");

@@ -6,6 +6,10 @@ use understudy_io::dataset::DatasetReader;
 use understudy_io::npz::NpzWriter;
 
 use understudy_jobs::import::{ImportConfig, ImportReport, import};
+use understudy_jobs::twin::Learning;
+use understudy_jobs::twin::body::BodyLearning;
+use understudy_jobs::twin::eval::{EvalConfig, eval};
+use understudy_jobs::twin::learn::{LearnConfig, learn};
 use understudy_jobs::{JobError, Silent};
 
 fn run(config: &ImportConfig) -> Result<ImportReport, JobError> {
@@ -49,6 +53,36 @@ fn a_skinned_file_and_its_cache_become_a_dataset() {
         assert!(far < 0.1, "pose {}: {far} cm", record.index);
         assert_eq!(record.controls.0.len(), reader.header().controls.len());
     }
+}
+
+#[test]
+fn a_pair_is_learned_and_weighed_on_frames_that_were_held_out() {
+    let Some(data) = understudy_testkit::shared_data() else { return };
+    let data = data.join("dem-bones");
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let place = |name: &str| folder.path().join(name);
+    let config = ImportConfig { hold_out: 0.25, ..pairs(&data, "Decomposition_20.fbx", place("train")) };
+    run(&config).unwrap_or_else(|error| panic!("{error}"));
+    run(&ImportConfig { output: place("test"), held_out: true, ..config }).expect("the rest");
+    let mut body = BodyLearning::default();
+    let train = &mut body.settings.train;
+    (train.epochs, train.batch, train.validation) = (30, 16, 0.15);
+    let learning = LearnConfig::new(place("train"), place("hero.twin"), Learning::Body(body));
+    let learned = learn(&learning, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let weighed = EvalConfig {
+        twin: place("hero.twin"),
+        test: vec![place("test")],
+        train: Some(place("train")),
+        baselines: vec!["rigid".into()],
+        ..EvalConfig::default()
+    };
+    let report = eval(&weighed, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let mean = |method: &str| report.methods[method].mean_mm;
+    assert_eq!(report.poses, 100);
+    assert!(mean("twin") < 0.5 * mean("rigid"), "{} {}", mean("twin"), mean("rigid"));
+    // What `learn` says of poses that it held back holds for frames that it never saw.
+    let held_back = learned.held_back.mean_mm;
+    assert!(mean("twin") < 2.0 * held_back + 0.1, "{} {held_back}", mean("twin"));
 }
 
 /// The frames of the cache, displaced in time, turned and scaled, as an archive.

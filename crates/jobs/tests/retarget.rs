@@ -1,7 +1,9 @@
 //! Captured motion on rigs that were not captured: laws on a motion whose answer is known, and the mocap files on Rook
 //! and on a human.
 
-use understudy_core::{Bone, ControlKind, GlobalPose, JointPose, JointTransform, Quat, Skeleton, Vec3};
+use understudy_core::{
+    Bone, Clip, ControlKind, EulerRot, GlobalPose, JointPose, JointTransform, Quat, Skeleton, Vec3,
+};
 use understudy_jobs::clips::{resolve, resolve_retargeted};
 use understudy_jobs::retarget::{RetargetJob, retarget as retarget_job};
 use understudy_jobs::{Silent, rigs};
@@ -292,4 +294,155 @@ fn mapping_files_say_what_names_do_not() {
     }
     let absent = resolve(rig, &folder.path().join("no.toml").display().to_string(), &Silent);
     assert!(absent.expect_err("no such file").is_bad_input());
+}
+
+/// Bones and their frames as FBX text without a mesh, as "without skin" downloads of animation libraries are.
+fn fbx_of_bones(skeleton: &Skeleton, named: &dyn Fn(&str) -> String, poses: &[JointPose]) -> String {
+    // A second of FBX, and its rotation order: R = R_z R_y R_x, in degrees.
+    const SECOND: f64 = 46_186_158_000.0;
+    let degrees = |turn: Quat| {
+        let (z, y, x) = turn.to_euler(EulerRot::ZYX);
+        [x, y, z].map(f32::to_degrees)
+    };
+    let list = |values: &[f32]| values.iter().map(|v| format!("{v:.6}")).collect::<Vec<_>>().join(",");
+    let times: Vec<String> =
+        (0..poses.len()).map(|f| format!("{:.0}", f as f64 / f64::from(RATE) * SECOND)).collect();
+    let (mut objects, mut links, mut next) = (String::new(), String::new(), 10_000);
+    for (index, bone) in skeleton.bones().iter().enumerate() {
+        let (name, model, parent) = (named(&bone.name), 1000 + index, bone.parent.map_or(0, |p| 1000 + p));
+        let property = |kind: &str, value: [f32; 3]| {
+            format!("P: \"Lcl {kind}\", \"Lcl {kind}\", \"\", \"A\",{}\n", list(&value))
+        };
+        objects += &format!(
+            "Model: {model}, \"Model::{name}\", \"LimbNode\" {{\nVersion: 232\nProperties70:  {{\n{}{}{}}}\n}}\n\
+             NodeAttribute: {}, \"NodeAttribute::{name}\", \"LimbNode\" {{\nTypeFlags: \"Skeleton\"\n}}\n",
+            property("Translation", bone.rest.translation.to_array()),
+            property("Rotation", degrees(bone.rest.rotation)),
+            property("Scaling", bone.rest.scale.to_array()),
+            model + 1000
+        );
+        links += &format!("C: \"OO\",{model},{parent}\nC: \"OO\",{},{model}\n", model + 1000);
+        let translations = poses.iter().map(|pose| pose.0[index].translation.to_array());
+        let rotations = poses.iter().map(|pose| degrees(pose.0[index].rotation));
+        let channels: [(&str, Vec<[f32; 3]>); 2] =
+            [("Translation", translations.collect()), ("Rotation", rotations.collect())];
+        for (kind, values) in channels.iter().filter(|(_, values)| !values.is_empty()) {
+            objects += &format!(
+                "AnimationCurveNode: {next}, \"AnimCurveNode::{kind}\", \"\" {{\nProperties70:  {{\n}}\n}}\n"
+            );
+            links += &format!("C: \"OO\",{next},401\nC: \"OP\",{next},{model}, \"Lcl {kind}\"\n");
+            for (axis, letter) in ["X", "Y", "Z"].into_iter().enumerate() {
+                let keys: Vec<f32> = values.iter().map(|value| value[axis]).collect();
+                let (curve, count) = (next + 1 + axis, keys.len());
+                objects += &format!(
+                    "AnimationCurve: {curve}, \"AnimCurve::\", \"\" {{\nDefault: 0\nKeyVer: 4008\nKeyTime: *{count} {{\na: {}\n}}\n\
+                     KeyValueFloat: *{count} {{\na: {}\n}}\nKeyAttrFlags: *1 {{\na: 260\n}}\nKeyAttrDataFloat: *4 {{\na: 0,0,0,0\n}}\n\
+                     KeyAttrRefCount: *1 {{\na: {count}\n}}\n}}\n",
+                    times.join(","),
+                    list(&keys)
+                );
+                links += &format!("C: \"OP\",{curve},{next}, \"d|{letter}\"\n");
+            }
+            next += 10;
+        }
+    }
+    if let Some(last) = times.last() {
+        objects += &format!(
+            "AnimationStack: 400, \"AnimStack::take\", \"\" {{\nProperties70:  {{\nP: \"LocalStop\", \"KTime\", \"Time\", \"\",{last}\n}}\n}}\n\
+             AnimationLayer: 401, \"AnimLayer::base\", \"\" {{\n}}\n"
+        );
+        links += "C: \"OO\",401,400\n";
+    }
+    // Centimetres, Y-up, 30 frames per second.
+    format!(
+        "; FBX 7.4.0 project file\nFBXHeaderExtension:  {{\nFBXHeaderVersion: 1003\nFBXVersion: 7400\n}}\n\
+         GlobalSettings:  {{\nVersion: 1000\nProperties70:  {{\nP: \"UpAxis\", \"int\", \"Integer\", \"\",1\n\
+         P: \"UpAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"FrontAxis\", \"int\", \"Integer\", \"\",2\n\
+         P: \"FrontAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"CoordAxis\", \"int\", \"Integer\", \"\",0\n\
+         P: \"CoordAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"UnitScaleFactor\", \"double\", \"Number\", \"\",1\n\
+         P: \"TimeMode\", \"enum\", \"\", \"\",6\n}}\n}}\nObjects:  {{\n{objects}}}\nConnections:  {{\n{links}}}\n"
+    )
+}
+
+/// What Mixamo calls a bone of Rook's; helpers have names that say nothing.
+fn mixamo(name: &str) -> String {
+    let (part, side) = match name.rsplit_once('_') {
+        Some((part, "l")) => (part, "Left"),
+        Some((part, "r")) => (part, "Right"),
+        _ => (name, ""),
+    };
+    let known = [
+        ("hips", "Hips"),
+        ("spine_1", "Spine"),
+        ("spine_2", "Spine1"),
+        ("chest", "Spine2"),
+        ("neck_1", "Neck"),
+        ("head", "Head"),
+        ("clavicle", "Shoulder"),
+        ("upper_arm", "Arm"),
+        ("forearm", "ForeArm"),
+        ("hand", "Hand"),
+        ("thigh", "UpLeg"),
+        ("calf", "Leg"),
+        ("foot", "Foot"),
+        ("toe", "ToeBase"),
+    ];
+    let found = known.into_iter().find(|(own, _)| *own == part);
+    found.map_or_else(|| format!("joint_{name}"), |(_, theirs)| format!("mixamorig:{side}{theirs}"))
+}
+
+#[test]
+fn an_fbx_file_of_bones_alone_is_a_clip_and_is_retargeted() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let rig = rigs::open("rook", &Silent).expect("embedded").rig;
+    let rig = rig.as_ref();
+    let skeleton = rig.skeleton().expect("a body");
+    let poses = walk(rig);
+    let truth = globals(skeleton, &poses);
+    let write = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("writable");
+        path.display().to_string()
+    };
+    // How far feet, hands and head are from the walk's, seen from the hips, cm.
+    let miss = |clip: &Clip| {
+        let frames = clip.sample(rig.specs(), RATE).expect("frames").frames;
+        assert_eq!(frames.len(), poses.len());
+        let (hips, mut pose, mut worst) = (skeleton.find("hips").expect("hips"), RigPose::default(), 0.0f32);
+        for (controls, truth) in frames.iter().zip(&truth) {
+            rig.evaluate_bones(controls, &mut pose).expect("a pose");
+            let seen = |pose: &GlobalPose, bone: usize| (pose.0[hips].inverse() * pose.0[bone]).translation;
+            for name in ["foot_l", "foot_r", "hand_l", "hand_r", "head"] {
+                let bone = skeleton.find(name).expect(name);
+                worst = worst.max(seen(&pose.global, bone).distance(seen(truth, bone)));
+            }
+        }
+        worst
+    };
+
+    let other = write("mixamo.fbx", fbx_of_bones(skeleton, &mixamo, &poses));
+    let config = RetargetConfig { lock: false, ..RetargetConfig::default() };
+    let (clip, report) = resolve_retargeted(rig, &other, &config, &Silent).expect("a body");
+    assert_eq!((report.file_names, report.frames), ("Mixamo", poses.len()));
+    assert!((report.scale - 1.0).abs() < 1e-3, "{}", report.scale);
+    let far = miss(&clip);
+    assert!(far < 4.0, "{far} cm");
+    let clip = resolve(rig, &format!("{other}:take"), &Silent).expect("its take");
+    assert_eq!((clip.name.as_str(), clip.rate), ("mixamo take", Some(RATE)));
+    assert!(resolve(rig, &format!("{other}:run"), &Silent).expect_err("no such take").is_bad_input());
+
+    // Bones of the rig's own names are played number by number.
+    let own = write("own.fbx", fbx_of_bones(skeleton, &str::to_owned, &poses));
+    let far = miss(&resolve(rig, &own, &Silent).expect("its own bones"));
+    assert!(far < 0.1, "{far} cm");
+
+    let still = write("still.fbx", fbx_of_bones(skeleton, &mixamo, &[]));
+    for error in [
+        resolve(rig, &still, &Silent).expect_err("nothing moves"),
+        resolve_retargeted(rig, &still, &config, &Silent).expect_err("nothing moves"),
+    ] {
+        assert!(error.is_bad_input() && error.to_string().contains("no animation"), "{error}");
+    }
+    let broken = write("broken.fbx", "; FBX 7.4.0 project file\n".into());
+    assert!(resolve(rig, &broken, &Silent).expect_err("no scene").is_bad_input());
 }

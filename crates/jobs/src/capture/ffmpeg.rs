@@ -207,8 +207,7 @@ impl Video {
         }
         // A decoder goes on after damage: frames that are missing in the end are told. A few are no damage: a variable rate
         // made even has another number of frames than the file says.
-        let short =
-            self.count.filter(|count| self.done + 2 + count / 50 < *count && !complaints.is_empty());
+        let short = self.count.filter(|count| self.done + 2 + count / 50 < *count && !complaints.is_empty());
         match short {
             Some(count) => {
                 let problem =

@@ -1,5 +1,5 @@
 //! Clips by name or by file: what `--clip` names is a clip of the rig, or a file whose motion the rig shall play: a Live
-//! Link Face take, a table of weights, BVH, another model. Start at [`resolve`].
+//! Link Face take, a table of weights, BVH, bones of an FBX file, another model. Start at [`resolve`].
 //!
 //! Columns and shapes are matched with controls by name (`names`); head and eye rotations of a take, and bones of
 //! another skeleton, turn the bones of the same name (`bones`); the motion of another body is carried over as a whole
@@ -28,7 +28,7 @@ use understudy_rigs::{Rig, RigPose};
 const LISTED: usize = 8;
 
 /// What a clip can be read from.
-const CLIP_FILES: &str = "a Live Link Face .csv, a table of weights, a .bvh, a .glb or .gltf with an animation, or a mapping .toml";
+const CLIP_FILES: &str = "a Live Link Face .csv, a table of weights, a .bvh, an .fbx, .glb, .gltf, .usda or .usdc with an animation, or a mapping .toml";
 
 /// The clip of a rig that `name` stands for: one of its own, or the motion of a file. Of a file with several clips the
 /// first is played; `FILE:CLIP` chooses another.
@@ -44,8 +44,15 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
     if let Some(mapping) = MappingFile::of(path)? {
         return Ok(resolve_retargeted(rig, &mapping.motion(path)?, &mapping.retarget, watch)?.0);
     }
-    let scene = inputs::open(path, CLIP_FILES, watch)?;
+    let base = inputs::stem(path);
+    let called = inner.map_or_else(|| base.clone(), |inner| format!("{base} {inner}"));
     let mut player = ClipBuilder::new(rig, path);
+    if let Some(file) = retargeted::bones_alone(path, watch)? {
+        let keys = first_or_named(&file.clips, inner, path, watch)?;
+        player.skeleton(&file.skeleton, keys, watch)?;
+        return player.finish(called, watch);
+    }
+    let scene = inputs::open(path, CLIP_FILES, watch)?;
     match &scene {
         Scene::Take(take) => {
             let times: Vec<f32> = take.times.iter().map(|time| *time as f32).collect();
@@ -61,22 +68,30 @@ pub fn resolve(rig: &dyn Rig, name: &str, watch: &dyn Watch) -> Result<Clip, Job
         }
         Scene::Motion(bvh) => player.bvh(bvh, watch)?,
         Scene::Model(model) => {
-            let keys = one_of(&model.clips, inner, file)?;
-            if inner.is_none() && model.clips.len() > 1 {
-                let known: Vec<&str> = model.clips.iter().map(|clip| clip.name.as_str()).collect();
-                let message = format!(
-                    "{file}: '{}' is played; {file}:CLIP chooses another of {}",
-                    keys.name,
-                    listed(&known)
-                );
-                watch.event(Event::Note { message: &message });
-            }
+            let keys = first_or_named(&model.clips, inner, path, watch)?;
             player.model(model, keys, watch)?;
         }
         other => return Err(inputs::wrong_kind(path, other, CLIP_FILES)),
     }
-    let base = inputs::stem(path);
-    player.finish(inner.map_or_else(|| base.clone(), |inner| format!("{base} {inner}")), watch)
+    player.finish(called, watch)
+}
+
+/// The clip that is named, or the first; then the listener hears of the others.
+fn first_or_named<'a>(
+    clips: &'a [KeyedClip],
+    name: Option<&str>,
+    path: &Path,
+    watch: &dyn Watch,
+) -> Result<&'a KeyedClip, JobError> {
+    let file = path.to_string_lossy();
+    let keys = one_of(clips, name, &file)?;
+    if name.is_none() && clips.len() > 1 {
+        let known: Vec<&str> = clips.iter().map(|clip| clip.name.as_str()).collect();
+        let message =
+            format!("{file}: '{}' is played; {file}:CLIP chooses another of {}", keys.name, listed(&known));
+        watch.event(Event::Note { message: &message });
+    }
+    Ok(keys)
 }
 
 /// A take as a clip of the rig. `path` names it in messages.
@@ -335,16 +350,23 @@ impl<'a> ClipBuilder<'a> {
             let names: Vec<String> = shapes.shapes().iter().map(|shape| shape.name.clone()).collect();
             self.curves(&names, &rows, &times);
         }
-        let Some(skeleton) = &model.skeleton else { return Ok(()) };
+        match &model.skeleton {
+            Some(skeleton) => self.skeleton(skeleton, keys, watch),
+            None => Ok(()),
+        }
+    }
+
+    /// Bones of a file, as it shows them at rest, and their keys.
+    fn skeleton(&mut self, skeleton: &Skeleton, keys: &KeyedClip, watch: &dyn Watch) -> Result<(), JobError> {
         let moved: Vec<usize> = keys.bones.iter().map(|track| track.bone).collect();
+        let rest = skeleton.rest_pose();
         if self.is_other_body(skeleton, &moved) {
-            let frames = model.frames(keys, None).map_err(|error| JobError::unusable(self.path, error))?;
-            let source =
-                BodySource { skeleton, rest: model.rest_pose(), poses: frames.poses, rate: keys.rate };
-            return self.carried(&source, watch);
+            let poses =
+                retargeted::poses(keys, &rest).map_err(|error| JobError::unusable(self.path, error))?;
+            return self.carried(&BodySource { skeleton, rest, poses, rate: keys.rate }, watch);
         }
         let joints = Joints::new(self.rig);
-        let source = Source { skeleton, rest: model.rest_pose(), same_axes: false, scale: 1.0 };
+        let source = Source { skeleton, rest, same_axes: false, scale: 1.0 };
         self.motion(skeleton, keys, joints.as_ref().map(|joints| (joints, &source)))
     }
 

@@ -5,8 +5,9 @@ use super::{CLIP_FILES, frame_times, listed, one_of};
 use crate::{Event, JobError, Watch, inputs};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use understudy_core::{Clip, JointPose, Skeleton};
-use understudy_io::Scene;
+use understudy_core::{Clip, ClipError, JointPose, KeyedClip, Skeleton};
+use understudy_io::fbx::{self, FbxBones, FbxOptions};
+use understudy_io::{Format, Scene};
 use understudy_rigs::Rig;
 use understudy_rigs::anatomy::Anatomy;
 use understudy_rigs::retarget::{
@@ -162,16 +163,48 @@ impl FileMotion {
             }),
             Scene::Model(model) => {
                 let keys = one_of(&model.clips, inner, &path.to_string_lossy())?;
-                let frames = model.frames(keys, None).map_err(|error| JobError::unusable(path, error))?;
-                let rest = model.rest_pose();
-                let Some(skeleton) = model.skeleton else {
-                    return Err(JobError::unusable(path, "has no bones"));
-                };
-                Ok(Self { skeleton, rest, poses: frames.poses, rate: keys.rate })
+                match model.skeleton {
+                    Some(skeleton) => Self::played(skeleton, keys, path),
+                    None => Err(JobError::unusable(path, "has no bones")),
+                }
             }
             other => Err(inputs::wrong_kind(path, &other, CLIP_FILES)),
         }
     }
+
+    fn played(skeleton: Skeleton, keys: &KeyedClip, path: &Path) -> Result<Self, JobError> {
+        let rest = skeleton.rest_pose();
+        let poses = poses(keys, &rest).map_err(|error| JobError::unusable(path, error))?;
+        Ok(Self { skeleton, rest, poses, rate: keys.rate })
+    }
+
+    /// The motion of bones in a file.
+    fn read(path: &Path, inner: Option<&str>, watch: &dyn Watch) -> Result<Self, JobError> {
+        match bones_alone(path, watch)? {
+            Some(file) => {
+                let keys = one_of(&file.clips, inner, &path.to_string_lossy())?;
+                Self::played(file.skeleton, keys, path)
+            }
+            None => Self::of(inputs::open(path, CLIP_FILES, watch)?, inner, path),
+        }
+    }
+}
+
+/// Bones at every frame of a clip.
+pub(super) fn poses(keys: &KeyedClip, rest: &JointPose) -> Result<Vec<JointPose>, ClipError> {
+    let time = |frame: usize| frame as f64 / f64::from(keys.rate);
+    Ok((0..keys.frame_count(keys.rate)?).map(|frame| keys.pose_at(time(frame), rest)).collect())
+}
+
+/// The bones of an FBX file in which no mesh moves, as captures and animation libraries write it; `None` for any other.
+pub(super) fn bones_alone(path: &Path, watch: &dyn Watch) -> Result<Option<FbxBones>, JobError> {
+    let is_fbx = Format::of(path) == Some(Format::Fbx);
+    if !is_fbx || fbx::read(path).is_ok_and(|model| !model.clips.is_empty()) {
+        return Ok(None);
+    }
+    let bones = fbx::read_bones(path, &FbxOptions::default())?;
+    inputs::report(Some(&bones.conversion), &bones.warnings, path, watch);
+    Ok(Some(bones))
 }
 
 /// The motion of a file on a rig, whatever its bones are called, and what was done.
@@ -183,7 +216,7 @@ pub fn resolve_retargeted(
 ) -> Result<(Clip, RetargetReport), JobError> {
     let (file, inner) = super::split(name);
     let path = Path::new(file);
-    let motion = FileMotion::of(inputs::open(path, CLIP_FILES, watch)?, inner, path)?;
+    let motion = FileMotion::read(path, inner, watch)?;
     let done = carry(rig, &motion.source(), config, path, watch)?;
     let mut builder = super::ClipBuilder::new(rig, path);
     let times = frame_times(done.report.frames, motion.rate);

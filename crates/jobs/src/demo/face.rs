@@ -129,7 +129,7 @@ fn section(
         networks[0], networks[1], learned.seconds, learned.poses, skin.seconds
     );
     let mut section = Section::new("Mira's twin").paragraph(story).table(table(report));
-    let rig = live_rig(twin, &learned.output, None);
+    let rig = live_rig(twin, &learned.output);
     let gallery = Gallery {
         mesh: weighed.mesh(),
         colours: rig.as_ref().and_then(|rig| rig.colours()),

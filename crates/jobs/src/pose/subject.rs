@@ -39,7 +39,7 @@ impl Subject {
             let bad = |error| JobError::unusable(path, error);
             let twin = Twin::parse(&bytes).map_err(bad)?;
             subject.ik = PointIk::read(&bytes, &twin).map_err(bad)?.map(Arc::new);
-            subject.rig = live_rig(&twin, path, None).filter(|rig| same_controls(rig.as_ref(), &twin));
+            subject.rig = live_rig(&twin, path).filter(|rig| same_controls(rig.as_ref(), &twin));
             let player = twin.player(1);
             if subject.rig.is_none() && !twin.header().inputs.bones.is_empty() {
                 return Err(JobError::unusable(path, "is posed by bones, and its rig is not at hand"));

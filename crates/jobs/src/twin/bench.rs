@@ -2,10 +2,10 @@
 //! Races against other programs are in `crates/bench`.
 
 use super::bandwidth::{at_least, bandwidth_gb_s};
-use super::data::live_rig;
+use super::data::{live_rig, named_rig};
 use super::learn::recorded_rig_ms;
 use super::open_twin;
-use crate::{Event, JobError, Watch, rigs};
+use crate::{Event, JobError, Watch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -173,16 +173,12 @@ pub fn bench_twin(config: &BenchConfig, watch: &dyn Watch) -> Result<BenchReport
 
 /// The rig that a twin was learned from, where it is at hand and still has the twin's bones.
 pub fn original(twin: &Twin, path: &Path) -> Option<Box<dyn Rig>> {
-    live_rig(twin, path, None).filter(|rig| has_bones_of(twin, rig.as_ref()))
+    live_rig(twin, path).filter(|rig| has_bones_of(twin, rig.as_ref()))
 }
 
 /// The rig that a user names; an error where it is not the twin's.
 fn named_original(twin: &Twin, name: &str, watch: &dyn Watch) -> Result<Box<dyn Rig>, JobError> {
-    let rig = rigs::open(name, watch)?.rig;
-    if rig.mesh().topology_hash() != twin.header().topology_hash {
-        let want = (twin.vertex_count(), twin.header().topology_hash);
-        return Err(JobError::other_topology(name, rig.mesh(), "the twin's", want));
-    }
+    let rig = named_rig(twin, name, watch)?;
     match has_bones_of(twin, rig.as_ref()) {
         true => Ok(rig),
         false => Err(JobError::unusable(name, "has other bones than the twin")),

@@ -225,14 +225,36 @@ pub fn open_twin(path: &Path) -> Result<Twin, JobError> {
     Twin::parse(&bytes).map_err(|error| JobError::unusable(path, error))
 }
 
-/// The rig that a twin was learned from, where it can be opened and still has the same topology: `named` by the user,
-/// as it was typed when the twin was learned, or beside the twin's file.
-pub(crate) fn live_rig(twin: &Twin, path: &Path, named: Option<&str>) -> Option<Box<dyn Rig>> {
+/// The rig that a twin was learned from, where it can be opened and still has the same topology: as it was typed when the
+/// twin was learned, or beside the twin's file.
+pub(crate) fn live_rig(twin: &Twin, path: &Path) -> Option<Box<dyn Rig>> {
     let own = &twin.header().rig;
     let beside = path.parent().map(|folder| folder.join(own).to_string_lossy().into_owned());
-    let named = named.and_then(|name| rigs::open(name, &crate::Silent).ok());
     let places = [Some(own.clone()), beside].into_iter().flatten();
     let recorded = places.filter_map(|place| rigs::open_recorded(&place, &crate::Silent).ok());
     let own = twin.header().topology_hash;
-    named.into_iter().chain(recorded).map(|open| open.rig).find(|rig| rig.mesh().topology_hash() == own)
+    recorded.map(|open| open.rig).find(|rig| rig.mesh().topology_hash() == own)
+}
+
+/// The rig that a user names; an error where it cannot be opened or is not the twin's.
+pub(crate) fn named_rig(twin: &Twin, name: &str, watch: &dyn Watch) -> Result<Box<dyn Rig>, JobError> {
+    let rig = rigs::open(name, watch)?.rig;
+    if rig.mesh().topology_hash() != twin.header().topology_hash {
+        let want = (twin.vertex_count(), twin.header().topology_hash);
+        return Err(JobError::other_topology(name, rig.mesh(), "the twin's", want));
+    }
+    Ok(rig)
+}
+
+/// The rig that a user names, as [`named_rig`]; where none is named, [`live_rig`].
+pub(crate) fn named_or_live_rig(
+    twin: &Twin,
+    path: &Path,
+    named: Option<&str>,
+    watch: &dyn Watch,
+) -> Result<Option<Box<dyn Rig>>, JobError> {
+    match named {
+        Some(name) => named_rig(twin, name, watch).map(Some),
+        None => Ok(live_rig(twin, path)),
+    }
 }

@@ -1,7 +1,7 @@
 //! `export --blender`: clips as the twin plays them, for Blender: point caches, the mesh and a script that loads both, so
 //! that the twin stands beside the original. Start at `export_blender`.
 
-use super::data::live_rig;
+use super::data::named_or_live_rig;
 use super::export_glb::{GlbSettings, takes};
 use crate::{JobError, Watch, threads};
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub(super) fn export_blender(
     watch: &dyn Watch,
 ) -> Result<ExportBlenderReport, JobError> {
     let pool = threads::pool(config.threads)?;
-    let rig = live_rig(twin, path, config.rig.as_deref());
+    let rig = named_or_live_rig(twin, path, config.rig.as_deref(), watch)?;
     let mesh = match &rig {
         Some(rig) => rig.mesh().clone(),
         None => recorded_mesh(twin, path, config)?,

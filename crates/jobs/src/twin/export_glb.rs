@@ -1,7 +1,7 @@
 //! `export --glb`: the linear part of a twin with bones as a plain skinned GLB with clips, for engines that run no
 //! code. Start at `export_glb`; what the networks add is lost, and the report says how much that is.
 
-use super::data::{Loaded, live_rig};
+use super::data::{Loaded, named_or_live_rig};
 use super::kinds::{OwnSkin, kind};
 use crate::convert::{linear_colours, local_pose};
 use crate::outputs::check_file;
@@ -137,7 +137,7 @@ pub(super) fn export_glb(
         None => None,
         Some(folder) => Some(Loaded::read_for(twin, folder, POSES, watch)?),
     };
-    let rig = live_rig(twin, path, config.rig.as_deref());
+    let rig = named_or_live_rig(twin, path, config.rig.as_deref(), watch)?;
     // The rig as it is now comes first: its colours go with it.
     let (mesh, skeleton) = match (&rig, &train) {
         (Some(rig), _) => (rig.mesh().clone(), rig.skeleton().cloned()),
@@ -211,7 +211,7 @@ fn export_own_skin(
         return Err(JobError::setting("--train", problem));
     }
     let pool = threads::pool(config.threads)?;
-    let rig = live_rig(twin, path, config.rig.as_deref());
+    let rig = named_or_live_rig(twin, path, config.rig.as_deref(), watch)?;
     let takes = pool.install(|| takes(config, twin, rig.as_deref(), watch))?;
     if takes.is_empty() {
         watch.event(Event::Note { message: "there is no clip: the file holds the rest pose alone" });

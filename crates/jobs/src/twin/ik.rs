@@ -108,8 +108,8 @@ pub fn learn_ik(config: &LearnIkConfig, watch: &dyn Watch) -> Result<LearnIkRepo
     // The rig itself says best which controls move a point.
     let vertices: Vec<u32> = points.iter().map(|point| point.point.vertex).collect();
     let own = twin.header().inputs.controls.iter().map(|spec| &spec.name);
-    let rig = live_rig(&twin, &config.twin, None)
-        .filter(|rig| own.clone().eq(rig.specs().iter().map(|spec| &spec.name)));
+    let rig =
+        live_rig(&twin, &config.twin).filter(|rig| own.clone().eq(rig.specs().iter().map(|spec| &spec.name)));
     let (least, seed) = (config.settings.influence_cm, config.settings.seed);
     let moved = match &rig {
         Some(rig) => movers_of_rig(rig.as_ref(), &vertices, least, seed)

@@ -3,7 +3,8 @@
 In a file with the rig: open this script in the Scripting tab and run it, or start Blender as
     blender hero.blend --python load_twin.py
 The twin appears in a collection of its own, to the right of the original. Each clip is a Mesh Cache modifier; the
-first is on. Play the action of the same name on the rig, and switch the modifier of that clip on.
+first is on, and plays at its own rate from the frame on which the action of the same name begins. Play that action on the
+rig, and switch the modifier of that clip on.
 """
 
 import json
@@ -11,7 +12,8 @@ import os
 
 import bpy
 
-# Scene frame of a clip's first frame, and whether the twin stands beside the original or in its place.
+# Scene frame of a clip's first frame, where no action of its name says it, and whether the twin stands beside the original
+# or in its place.
 FIRST_FRAME = 1
 BESIDE = True
 
@@ -42,9 +44,22 @@ def load(folder):
         cache.cache_format = "PC2"
         cache.filepath = os.path.join(folder, clip["file"])
         cache.forward_axis, cache.up_axis = "POS_Y", "POS_Z"
-        cache.frame_start = FIRST_FRAME
+        # The cache's frame at scene frame f is `frame_scale * f - frame_start`.
+        cache.frame_scale = clip["rate"] / frames_per_second()
+        cache.frame_start = cache.frame_scale * first_frame(clip["name"])
         cache.show_viewport = cache.show_render = number == 0
     return thing
+
+
+def frames_per_second():
+    render = bpy.context.scene.render
+    return render.fps / render.fps_base
+
+
+def first_frame(clip):
+    """The frame at which the action of a clip's name begins."""
+    action = bpy.data.actions.get(clip)
+    return round(action.frame_range[0]) if action else FIRST_FRAME
 
 
 def folder_of_this_script():

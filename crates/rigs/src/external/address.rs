@@ -41,13 +41,27 @@ impl Address {
     }
 }
 
+/// As [`Address::parse`] reads it.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Command(words) => write!(f, "cmd:{}", words.join(" ")),
+            Self::Command(words) => {
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                write!(f, "cmd:{}", words.join(" "))
+            }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Tcp(host) => write!(f, "tcp:{host}"),
         }
+    }
+}
+
+/// A word that [`words`] reads as one.
+fn quoted(word: &str) -> String {
+    let special = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\');
+    match (word.is_empty() || word.contains(special), word.contains('\'')) {
+        (false, _) => word.to_owned(),
+        (true, false) => format!("'{word}'"),
+        (true, true) => format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")),
     }
 }
 
@@ -91,6 +105,11 @@ mod tests {
         let command = Address::parse(r#"cmd:python3 'my rig.py' --pose "a \"b\"" c\ d ''"#);
         let want = ["python3", "my rig.py", "--pose", "a \"b\"", "c d", ""].map(String::from);
         assert_eq!(command, Ok(Address::Command(want.to_vec())));
+        let strange = [r"a\b", r#"it's "so" \"#, "", " ", "\t'", "plain"].map(String::from).to_vec();
+        for command in [Address::Command(want.to_vec()), Address::Command(strange)] {
+            assert_eq!(Address::parse(&command.to_string()), Ok(command), "written and read again");
+        }
+        assert_eq!(Address::Command(vec!["rig".into(), "-x".into()]).to_string(), "cmd:rig -x");
         assert_eq!(Address::parse("unix:/tmp/rig"), Ok(Address::Unix("/tmp/rig".into())));
         assert_eq!(Address::parse("tcp:[::1]:99"), Ok(Address::Tcp("[::1]:99".into())));
         for bad in ["cmd:", "cmd:'a", "cmd:a\\", "unix:", "tcp:host", "tcp::7", "tcp:host:70000", "file"] {

@@ -44,6 +44,7 @@ def roles(stage, action):
                 known = [path for path in paths if resolves(block, path)]
                 # A plain object's location would fit every object: only its own action moves that.
                 specific = thing.type == "ARMATURE" and any(p.startswith("pose.bones[") for p in known)
+                specific = specific or any(p.startswith('["') for p in known)
                 specific = specific or (shape_keys(thing) == block and known) or was[0] == action
                 if known and specific:
                     out.append((block, slot, paths))

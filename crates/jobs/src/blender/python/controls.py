@@ -34,7 +34,9 @@ class Controls:
                 self.bones.append(ArmatureChannels(armature, own, stage.metres))
         for place, channel in enumerate(channels):
             if channel["kind"] == "property":
-                self.others.append((place, *find_property(stage.needed, channel["path"])))
+                # Two objects may have bones or data of one name.
+                owner = [thing for thing in stage.needed if thing.name == channel["object"]]
+                self.others.append((place, *find_property(owner, channel["path"])))
             elif channel["kind"] == "shape":
                 thing = bpy.data.objects[channel["object"]]
                 self.others.append((place, shape_keys(thing).key_blocks[channel["bone"]], None, thing))
@@ -52,6 +54,8 @@ class Controls:
             else:
                 holder[name] = value
             thing.update_tag()
+            if name is not None and holder.id_data != thing:
+                holder.id_data.update_tag()
 
     def defaults(self):
         return np.array([channel["default"] for channel in self.channels], np.float32)
@@ -66,8 +70,15 @@ class Controls:
                 keys = shape_keys(self.stage.evaluated(thing))
                 values[place] = keys.key_blocks[self.channels[place]["bone"]].value
             else:
-                values[place] = float(holder[name])
+                values[place] = float(self.played(place, holder, name, thing))
         return values
+
+    def played(self, place, holder, name, thing):
+        """A property as an action leaves it, which the evaluated copy says; meshes lose theirs in evaluation."""
+        try:
+            return find_property([self.stage.evaluated(thing)], self.channels[place]["path"])[0][name]
+        except RuntimeError:
+            return holder[name]
 
 
 class ArmatureChannels:
@@ -166,13 +177,16 @@ def find(stage, patterns, named):
             is_control = asked if patterns else by_default
             if is_control or any(name.startswith(bone.name + ".") for name in named):
                 channels += bone_channels(armature, bone, driven)
-        holders = [(bone.name, bone, f'pose.bones["{bone.name}"]') for bone in armature.pose.bones]
-        holders += [(armature.name, armature, ""), (armature.name, armature.data, "")]
-        for owner, holder, base in holders:
+    known = set()
+    for thing in [*stage.armatures(), *(thing for thing in stage.needed if thing.type != "ARMATURE")]:
+        for owner, holder, base in property_holders(thing):
             for name in holder.keys():
-                found = property_channel(armature, owner, holder, base, name, driven, steering)
-                if found is None:
+                # Data may belong to several objects, and an object's data may have its name.
+                marks = {(holder.as_pointer(), name), (thing.name, owner, name)}
+                found = property_channel(thing, owner, holder, base, name, driven, steering)
+                if found is None or marks & known:
                     continue
+                known |= marks
                 channel, is_switch = found
                 wanted = not patterns or matches(patterns, channel["name"], owner)
                 if channel["name"] in named or (wanted and not is_switch):
@@ -259,7 +273,14 @@ def steering_properties(stage):
     return out
 
 
-def property_channel(armature, owner, holder, base, name, driven, steering):
+def property_holders(thing):
+    """What of an object may have custom properties: pose bones, itself, its data."""
+    bones = thing.pose.bones if thing.type == "ARMATURE" else ()
+    holders = [(bone.name, bone, f'pose.bones["{bone.name}"]') for bone in bones]
+    return holders + [(thing.name, block, "") for block in (thing, thing.data) if block]
+
+
+def property_channel(thing, owner, holder, base, name, driven, steering):
     """A custom property as a channel, and whether it is a switch. `None` for what is no number or not the animator's."""
     value = holder[name]
     path = f'{base}["{name}"]'
@@ -278,7 +299,7 @@ def property_channel(armature, owner, holder, base, name, driven, steering):
     # Properties that nobody gave a range have Blender's widest.
     if not (math.isfinite(low) and math.isfinite(high)) or high - low > 1e4 or low >= high:
         low, high = min(0.0, float(value)), max(1.0, float(value))
-    channel = {"name": f'{owner}["{name}"]', "kind": "property", "object": armature.name, "bone": owner, "index": 0,
+    channel = {"name": f'{owner}["{name}"]', "kind": "property", "object": thing.name, "bone": owner, "index": 0,
                "path": f'{owner}["{name}"]', "low": float(low), "high": float(high),
                "default": min(max(float(value), float(low)), float(high)), "from": "property"}
     is_switch = isinstance(value, int) or path in steering

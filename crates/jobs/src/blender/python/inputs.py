@@ -101,7 +101,7 @@ def find(stage):
         for other, bone, kind in targets:
             if other.type == "ARMATURE" and kind == "ARMATURE":
                 for deform in other.data.bones:
-                    if deform.use_deform and (deform.name in groups or groups is None):
+                    if deform.use_deform and (groups is None or deform.name in groups):
                         add_bone(other, deform.name)
             elif other.type == "ARMATURE":
                 if bone:

@@ -527,10 +527,12 @@ def used_bones(stage):
     """Deform bones with weight on a chosen mesh."""
     out = set()
     for thing in stage.objects:
-        groups = input_module.weighted_groups(thing) or set()
+        groups = input_module.weighted_groups(thing)
         for modifier in thing.modifiers:
             if modifier.type == "ARMATURE" and modifier.object:
-                out |= {(modifier.object.name, name) for name in groups}
+                # Envelopes reach wherever a deform bone is.
+                names = [b.name for b in modifier.object.data.bones if b.use_deform] if groups is None else groups
+                out |= {(modifier.object.name, name) for name in names}
     return out
 
 

@@ -470,7 +470,7 @@ fn parse(name: &str, with_bones: bool) -> Result<Fit, JobError> {
     let known = Baseline::ALL.map(|baseline| baseline.to_string());
     let unknown = || names::unknown("baseline", name, "a twin with bones", known.iter().map(String::as_str));
     match with_bones {
-        true => Baseline::parse(name).map(Fit::Baseline).ok_or_else(unknown),
+        true => Baseline::parse(name).map(Fit::Baseline).or_else(|| many_bones(name)).ok_or_else(unknown),
         // A number of bones comes first.
         false => match (bones_of(name), Baseline::parse(name)) {
             (Ok(bones), _) => Ok(Fit::Decomposition(bones)),
@@ -478,6 +478,12 @@ fn parse(name: &str, with_bones: bool) -> Result<Fit, JobError> {
             (Err(problem), None) => Err(problem),
         },
     }
+}
+
+/// `lbs24` beside a twin with bones, whose own skins have at most so many influences.
+fn many_bones(name: &str) -> Option<Fit> {
+    const MOST_INFLUENCES: usize = 8;
+    bones_of(name).ok().filter(|bones| *bones > MOST_INFLUENCES).map(Fit::Decomposition)
 }
 
 /// `lbs24`: a decomposition with 24 bones.

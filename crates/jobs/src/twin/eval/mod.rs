@@ -12,12 +12,12 @@ pub(crate) mod seams;
 mod segments;
 mod spectrum;
 
-use super::data::{Loaded, live_rig, match_twin, open_twin};
+use super::data::{Loaded, match_twin, named_or_live_rig, open_twin};
 use super::kinds::kind;
 use super::learn::recorded_rig_ms;
 use crate::outputs::check_folder;
 use crate::sample::KEPT_FOR_TESTS;
-use crate::{Event, JobError, Watch, rigs, threads};
+use crate::{Event, JobError, Watch, threads};
 use clean::Origin;
 use contestants::{Contestant, Contestants};
 use figures::{Figures, Posed, Study};
@@ -165,9 +165,12 @@ pub fn eval(config: &EvalConfig, watch: &dyn Watch) -> Result<EvalReport, JobErr
     let mut weighed = weigh(config, watch)?;
     if let Some(folder) = &config.report {
         watch.event(Event::Started { what: "drawing heat maps", total: 1, unit: "page" });
-        let rig = live_rig(&weighed.twin, &config.twin, config.rig.as_deref());
-        let colours = rig.as_ref().and_then(|rig| rig.colours());
-        match page::write(folder, &config.command, &weighed, colours) {
+        let rig = named_or_live_rig(&weighed.twin, &config.twin, config.rig.as_deref(), &crate::Silent);
+        let page = rig.and_then(|rig| {
+            let colours = rig.as_ref().and_then(|rig| rig.colours());
+            page::write(folder, &config.command, &weighed, colours)
+        });
+        match page {
             Ok(page) => weighed.report.page = Some(page),
             Err(error) => weighed.report.page_problem = Some(error.to_string()),
         }
@@ -188,7 +191,7 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
     }
     let pool = threads::pool(config.threads)?;
     pool.install(|| {
-        let rig = original(config, &twin, watch)?;
+        let rig = named_or_live_rig(&twin, &config.twin, config.rig.as_deref(), watch)?;
         let (sets, origins) = test_sets(config, &twin, rig.as_deref(), watch)?;
         clean::check("the twin", &twin, &origins, watch)?;
         let contestants = contestants::all(config, &twin, &baselines, (&sets, &origins), watch)?;
@@ -203,19 +206,6 @@ pub(crate) fn weigh(config: &EvalConfig, watch: &dyn Watch) -> Result<Weighed, J
         weighed.report.kept_for_tests = kept.map(|origin| origin.set).collect();
         Ok(weighed)
     })
-}
-
-/// The original: an error where it is named and does not fit, `None` where it is not at hand.
-fn original(config: &EvalConfig, twin: &Twin, watch: &dyn Watch) -> Result<Option<Box<dyn Rig>>, JobError> {
-    let Some(name) = &config.rig else {
-        return Ok(live_rig(twin, &config.twin, None));
-    };
-    let rig = rigs::open(name, watch)?.rig;
-    if rig.mesh().topology_hash() != twin.header().topology_hash {
-        let want = (twin.vertex_count(), twin.header().topology_hash);
-        return Err(JobError::other_topology(Path::new(name), rig.mesh(), "the twin's", want));
-    }
-    Ok(Some(rig))
 }
 
 /// Sets with their names, and where each comes from.
