@@ -30,15 +30,7 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-<<<<<<< HEAD
-  test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
-          and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray, Bevy)
-=======
-  test    every test of the workspace, of the package for browsers, of the studio in headless Chromium (installs Node.js
-          and Chromium where they are missing), and of Blender files where a Blender or its Python module is found; `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender)
->>>>>>> issue-19
+                    python::test_wheel(played.as_ref())?;
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels

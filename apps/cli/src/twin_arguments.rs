@@ -24,17 +24,10 @@ pub struct EvalArguments {
     #[arg(long, value_name = "DIR")]
     pub train: Option<PathBuf>,
     /// Baselines to fit: names with commas between, or all. Of bones: lbs (the rig's own skin), delta_mush, ddm, rigid,
-<<<<<<< HEAD
-    /// lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50, wpsd100. Of any rig: pca, kpsa, kpsa_predicted. Where the twin has no
-    /// bones lbs4 and the like are skins with that number of bones. [default: rigid, lbs4, rr2, wpsd10; without bones
-    /// lbs32]. Fits are kept beside the training set.
-    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "fitted")]
-=======
     /// lbs4, lbs_all, rr2, rr15, wpsd10, wpsd50, wpsd100. Of any rig: pca, kpsa, kpsa_predicted, and lbs32 and the like:
     /// skins with that number of bones of their own, 9 or more; where the twin has no bones lbs4 and the like too.
     /// [default: rigid, lbs4, rr2, wpsd10; without bones lbs32]. Fits are kept beside the training set.
-    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "train")]
->>>>>>> issue-19
+    #[arg(long, alias = "baseline", value_name = "all|NAMES", value_delimiter = ',', requires = "fitted")]
     pub baselines: Vec<String>,
     /// `test`: fit the baselines to every test set itself as well, in rows of their own: a protocol that favours them.
     /// Without --train there are these rows alone.
