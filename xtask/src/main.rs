@@ -8,7 +8,6 @@
 mod bench;
 mod bench_face;
 mod bench_wild;
-mod bevy;
 mod c;
 mod check;
 mod cross;
@@ -31,7 +30,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
           and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray, Bevy)
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
@@ -70,7 +69,6 @@ fn main() -> Result<()> {
                     cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
                     cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
                     python::test_wheel(played.as_ref())?;
-                    bevy::test()?;
                     cargo(&[
                         "test",
                         "--workspace",
