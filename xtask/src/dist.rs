@@ -15,7 +15,7 @@ pub fn version() -> Result<String> {
     Ok(line.context("Cargo.toml has no version")?.trim_matches('"').to_owned())
 }
 
-/// Fails where a package says another version than the workspace.
+/// Fails where a package says another version than the workspace, or the changelog does not tell of it.
 pub fn check_versions() -> Result<()> {
     let want = version()?;
     for place in ["apps/wasm/js/package.json", "apps/studio/web/package.json"] {
@@ -24,6 +24,10 @@ pub fn check_versions() -> Result<()> {
         if package["version"] != want.as_str() {
             bail!("{place}: version {}, the workspace has {want}", package["version"]);
         }
+    }
+    let changes = fs::read_to_string(root().join("CHANGELOG.md"))?;
+    if !changes.lines().any(|line| line.starts_with(&format!("## {want} "))) {
+        bail!("CHANGELOG.md has no section of {want}");
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ mod bench;
 mod bench_body;
 mod bench_face;
 mod bench_wild;
-mod bevy;
 mod c;
 mod check;
 mod cross;
@@ -30,7 +29,9 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-                    python::test_wheel(played.as_ref())?;
+  test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
+          and Chromium where they are missing); with Blender where it is at hand; `--all`:
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
@@ -49,7 +50,8 @@ Example: cargo xtask check && cargo xtask test
 /// Tests that run Blender: where it is at hand, or with `--all`, which installs it; not where tests are named.
 fn test_blender(install: bool, everything: bool) -> Result<()> {
     if install || everything && bench_wild::blender().is_some() {
-        return cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"]);
+        // As the tests of the workspace were built: chosen by itself, a package would have its dependencies compiled anew.
+        return cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"]);
     }
     if everything {
         println!("Blender is not at hand: its tests are skipped; `cargo xtask test --all` installs it");
@@ -78,14 +80,8 @@ fn main() -> Result<()> {
             test_blender(all, rest.is_empty())?;
             match all {
                 true => {
-                    cargo(&["test", "-p", "understudy-io", "--test", "gltf_compressed", "--", "--ignored"])?;
-<<<<<<< HEAD
-                    cargo(&["test", "-p", "understudy-jobs", "--test", "blender", "--", "--ignored"])?;
+                    cargo(&["test", "--workspace", "--test", "gltf_compressed", "--", "--ignored"])?;
                     python::test_wheel(played.as_ref())?;
-                    bevy::test()?;
-=======
-                    python::test_wheel()?;
->>>>>>> issue-19
                     cargo(&[
                         "test",
                         "--workspace",
