@@ -6,7 +6,7 @@ use super::features::Features;
 use super::influence::{self, GroupInputs};
 use super::{Armature, FEWEST_POSES, LearnError, Recording, borders, seams, skinned};
 use crate::dense::Net;
-use crate::dense::train::{RateSchedule, Stop, TrainReport, TrainSettings, train};
+use crate::dense::train::{Epoch, RateSchedule, Stop, TrainReport, TrainSettings, train_watched};
 use crate::matrix::{View, multiply};
 use crate::skinning::fit_skinning_among;
 use rayon::prelude::*;
@@ -383,7 +383,7 @@ impl Plan {
         poses: &Recording,
         group: usize,
         settings: &BodySettings,
-        mut watch: impl FnMut(usize, f64) -> bool,
+        mut watch: impl FnMut(Epoch) -> bool,
     ) -> Result<TrainedGroup, LearnError> {
         let (bone, members) = &self.groups[group];
         let spoken = members.len() + self.ghosts[group].len();
@@ -457,8 +457,9 @@ impl Plan {
             let sizes = [inputs.len(), hidden, hidden, count];
             let mut net = Net::new(&sizes, &mut Random::stream(seed, hidden as u64));
             let mut stopped = false;
-            let outcome = train(&mut net, &x, &scores, &held, &settings.train, |epoch, validation| {
-                let go_on = watch(epoch, per_vertex(validation));
+            let outcome = train_watched(&mut net, &x, &scores, &held, &settings.train, |epoch| {
+                let [loss, validation] = [epoch.loss, epoch.validation].map(per_vertex);
+                let go_on = watch(Epoch { loss, validation, ..epoch });
                 stopped |= !go_on;
                 go_on
             });

@@ -130,6 +130,17 @@ impl TrainSettings {
     }
 }
 
+/// An epoch that was trained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Epoch {
+    /// From 0.
+    pub number: usize,
+    /// Error of the rows that are trained on, each as the network was when its batch came.
+    pub loss: f64,
+    /// The same error of the rows that are held back, after the epoch.
+    pub validation: f64,
+}
+
 /// Trains `net` on rows of `inputs` and `targets` but for those held back. `watch(epoch, validation)` is called
 /// after every epoch and may stop it by answering `false`.
 ///
@@ -142,6 +153,22 @@ pub fn train(
     held_back: &[u32],
     settings: &TrainSettings,
     mut watch: impl FnMut(usize, f64) -> bool,
+) -> TrainReport {
+    let watch = |epoch: Epoch| watch(epoch.number, epoch.validation);
+    train_watched(net, inputs, targets, held_back, settings, watch)
+}
+
+/// [`fn@train`], whose listener hears of both errors.
+///
+/// # Panics
+/// As [`fn@train`].
+pub fn train_watched(
+    net: &mut Net,
+    inputs: &[f32],
+    targets: &[f32],
+    held_back: &[u32],
+    settings: &TrainSettings,
+    mut watch: impl FnMut(Epoch) -> bool,
 ) -> TrainReport {
     let (width, height) = (net.sizes()[0], net.sizes()[net.layer_count()]);
     let rows = targets.len() / height.max(1);
@@ -171,12 +198,26 @@ pub fn train(
     let (mut x, mut y) = (vec![0.0; batch * width], vec![0.0; batch * height]);
     let mut best = (f64::INFINITY, 0usize, net.parameters.clone());
     let (mut steps, mut stop, mut epochs) = (0, Stop::Epochs, 0);
+    // Of some rows: the sum of what the error is the mean of.
+    let misses = |outputs: &[f32], targets: &[f32]| -> f64 {
+        let rows = outputs.chunks_exact(height.max(1)).zip(targets.chunks_exact(height.max(1)));
+        let square = |(a, b): (&[f32], &[f32])| {
+            a.iter().zip(b).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>()
+        };
+        let judged = |square: f64| if settings.judge_by_mean { square.sqrt() } else { square };
+        rows.map(|row| judged(square(row))).sum()
+    };
+    let error = |sum: f64, rows: usize| {
+        let mean = sum / rows.max(1) as f64;
+        if settings.judge_by_mean { mean } else { mean.sqrt() }
+    };
     for epoch in 0..settings.epochs {
+        let mut trained = 0.0;
         shuffle(&mut training_rows, &mut Random::stream(settings.seed, epoch as u64));
         for rows in training_rows.chunks_exact(batch) {
             gather(inputs, width, rows, &mut x);
             gather(targets, height, rows, &mut y);
-            pass.forward(net, &x, batch);
+            trained += misses(pass.forward(net, &x, batch), &y);
             pass.backward(net, &x, &y, batch, &mut gradient);
             if lasso > 0.0 {
                 let weights = gradient[..first_layer].iter_mut().zip(&net.parameters);
@@ -191,21 +232,16 @@ pub fn train(
         for rows in validation_rows.chunks(batch) {
             gather(inputs, width, rows, &mut x);
             gather(targets, height, rows, &mut y);
-            let outputs = pass.forward(net, &x, rows.len());
-            for (output, target) in outputs.chunks_exact(height).zip(y.chunks_exact(height)) {
-                let square =
-                    output.iter().zip(target).map(|(a, b)| f64::from((a - b) * (a - b))).sum::<f64>();
-                sum += if settings.judge_by_mean { square.sqrt() } else { square };
-            }
+            sum += misses(pass.forward(net, &x, rows.len()), &y);
         }
-        let mean = sum / validation_rows.len() as f64;
-        let validation = if settings.judge_by_mean { mean } else { mean.sqrt() };
+        let validation = error(sum, validation_rows.len());
         if validation < best.0 {
             best.0 = validation;
             best.1 = epoch;
             best.2.copy_from_slice(&net.parameters);
         }
-        if !watch(epoch, validation) {
+        let loss = error(trained, steps_an_epoch * batch);
+        if !watch(Epoch { number: epoch, loss, validation }) {
             stop = Stop::Asked;
             break;
         }
@@ -282,6 +318,28 @@ mod tests {
         };
         let [plain, sparse] = [0.0, 0.02].map(error);
         assert!(sparse < 0.6 * plain, "{plain} without, {sparse} with");
+    }
+
+    #[test]
+    fn both_errors_are_told_and_fall_together() {
+        let inputs: Vec<f32> = (0..200).map(|i| (i as f32 * 0.37).sin()).collect();
+        let targets: Vec<f32> = inputs.iter().map(|x| x * x).collect();
+        let settings = TrainSettings { epochs: 60, rate: 0.01, batch: 16, ..TrainSettings::default() };
+        let mut net = Net::new(&[1, 8, 1], &mut Random::new(1));
+        let mut told = Vec::new();
+        let held = settings.held_back(200);
+        let report = train_watched(&mut net, &inputs, &targets, &held, &settings, |epoch| {
+            told.push(epoch);
+            true
+        });
+        let (first, last) = (told[0], told[told.len() - 1]);
+        assert_eq!((first.number, last.number + 1), (0, report.epochs));
+        assert!(
+            last.loss < 0.5 * first.loss && last.validation < 0.5 * first.validation,
+            "{first:?} {last:?}"
+        );
+        // Nothing in so small a network is learned by heart.
+        assert!(last.loss < 3.0 * last.validation && last.validation < 3.0 * last.loss, "{last:?}");
     }
 
     #[test]

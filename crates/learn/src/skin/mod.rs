@@ -174,6 +174,8 @@ pub enum SkinProgress {
         done: usize,
         /// Of so many.
         total: usize,
+        /// The same as `rmse_mm` on the poses that are trained on, mm.
+        loss_mm: f64,
         /// What the network adds to the skin's own error on held-back poses, root mean square over vertices, mean over poses,
         /// mm.
         rmse_mm: f64,
@@ -273,9 +275,10 @@ pub fn learn(
         }
     };
     let targets = if basis.is_empty() { plain } else { design.targets(&poses, &basis) };
-    let trained = network::train_network(&poses, &inputs, &targets, &held, settings, |done, rmse_cm| {
-        let total = settings.train.epochs;
-        watch(SkinProgress::Network { done, total, rmse_mm: rmse_cm * 10.0 })
+    let trained = network::train_network(&poses, &inputs, &targets, &held, settings, |epoch| {
+        let [loss_mm, rmse_mm] = [epoch.loss, epoch.validation].map(|cm| cm * 10.0);
+        let (done, total) = (epoch.number + 1, settings.train.epochs);
+        watch(SkinProgress::Network { done, total, loss_mm, rmse_mm })
     })?;
     let report = SkinReport {
         bones: weights.bone_count(),

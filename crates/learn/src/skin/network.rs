@@ -6,7 +6,7 @@ use super::{SkinLearnError, SkinSettings};
 use crate::Recording;
 use crate::cholesky::Cholesky;
 use crate::dense::Net;
-use crate::dense::train::{Stop, train};
+use crate::dense::train::{Epoch, Stop, train_watched};
 use crate::face::inputs::NormalisedControls;
 use crate::matrix::{View, multiply};
 use understudy_core::Random;
@@ -81,7 +81,7 @@ pub(super) fn train_network(
     targets: &Targets,
     held: &[u32],
     settings: &SkinSettings,
-    mut watch: impl FnMut(usize, f64) -> bool,
+    mut watch: impl FnMut(Epoch) -> bool,
 ) -> Result<Trained, SkinLearnError> {
     let (width, height, count) = (inputs.0.len(), targets.height, poses.len());
     let Regressed { x, linear, mut left, miss_cm: linear_rmse_cm } = regress(poses, inputs, targets, held);
@@ -118,8 +118,9 @@ pub(super) fn train_network(
     let all = net.parameters.len();
     net.parameters[all - last..].fill(0.0);
     let mut stopped = false;
-    let report = train(&mut net, &scaled, &left, held, &settings.train, |epoch, error| {
-        let go_on = watch(epoch + 1, error * f64::from(unit));
+    let report = train_watched(&mut net, &scaled, &left, held, &settings.train, |epoch| {
+        let [loss, validation] = [epoch.loss, epoch.validation].map(|error| error * f64::from(unit));
+        let go_on = watch(Epoch { loss, validation, ..epoch });
         stopped |= !go_on;
         go_on
     });

@@ -152,6 +152,19 @@ impl Learn for BodyLearning {
         let done: Vec<AtomicU64> = plan.groups.iter().map(|_| AtomicU64::new(0)).collect();
         let errors = Mutex::new(vec![f64::NAN; plan.groups.len()]);
         let resumed = AtomicU64::new(0);
+        let losses = Mutex::new(vec![f64::NAN; plan.groups.len()]);
+        // Mean of what is known by now.
+        let mean_of = |numbers: &[f64]| -> Option<f64> {
+            let known: Vec<f64> = numbers.iter().copied().filter(|number| number.is_finite()).collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        };
+        let lost = |group: usize, loss: f64| {
+            let mut losses = losses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            losses[group] = loss;
+            if let Some(mean) = mean_of(&losses) {
+                watch.event(Event::Figure { name: "loss, mm", value: mean * 10.0 });
+            }
+        };
         let say = |group: usize, epoch: u64, error: f64| {
             done[group].store(epoch.min(epochs), Ordering::Relaxed);
             let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -179,8 +192,9 @@ impl Learn for BodyLearning {
                 return Ok(kept);
             }
             let trained = plan
-                .train_group(&poses, group, settings, |epoch, error| {
-                    say(group, (epoch as u64 + 1).min(epochs - 1), error);
+                .train_group(&poses, group, settings, |epoch| {
+                    lost(group, epoch.loss);
+                    say(group, (epoch.number as u64 + 1).min(epochs - 1), epoch.validation);
                     !watch.should_stop()
                 })
                 .map_err(learn)?;

@@ -229,7 +229,11 @@ impl Learn for DiffLearning {
             watch.event(Event::Step { done: trainer.done() as u64 });
             watch.event(Event::Figure { name: "loss", value: loss });
             if trainer.done().is_multiple_of(each) {
-                watch.event(Event::Status { message: &format!("loss {loss:.4}") });
+                let [miss, silent] = trainer.validation();
+                let share = miss / silent.max(f64::MIN_POSITIVE);
+                // Of the mean's own error: 1 is a network that has learned nothing.
+                watch.event(Event::Figure { name: "held-back error, share", value: share });
+                watch.event(Event::Status { message: &format!("loss {loss:.4}, held-back {share:.4}") });
                 checkpoint::save_state(&checkpoints, &trainer.state())?;
             }
             if watch.should_stop() {

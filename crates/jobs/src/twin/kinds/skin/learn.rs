@@ -145,7 +145,7 @@ fn listener<'a>(run: &'a Run<'_>) -> impl Fn(SkinProgress) -> bool + 'a {
             SkinProgress::Bones { done, total, rmse_mm } => {
                 ("finding bones", "rounds", done, total, Some(format!("RMSE {rmse_mm:.4} mm")))
             }
-            SkinProgress::Network { done, total, rmse_mm } => {
+            SkinProgress::Network { done, total, rmse_mm, .. } => {
                 ("training", "epochs", done, total, Some(format!("the network adds {rmse_mm:.4} mm")))
             }
         };
@@ -163,8 +163,10 @@ fn listener<'a>(run: &'a Run<'_>) -> impl Fn(SkinProgress) -> bool + 'a {
             SkinProgress::Bones { rmse_mm, .. } => {
                 run.watch.event(Event::Figure { name: "bones, RMSE mm", value: rmse_mm });
             }
-            SkinProgress::Network { rmse_mm, .. } => {
-                run.watch.event(Event::Figure { name: "the network adds, mm", value: rmse_mm });
+            // Both are what the network adds to the bones' own error.
+            SkinProgress::Network { loss_mm, rmse_mm, .. } => {
+                run.watch.event(Event::Figure { name: "loss, mm", value: loss_mm });
+                run.watch.event(Event::Figure { name: "held-back error, mm", value: rmse_mm });
             }
             SkinProgress::Whole { .. } => {}
         }
