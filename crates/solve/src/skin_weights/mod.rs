@@ -354,10 +354,12 @@ fn in_domain(
             report.rounds = left.energies.len() - 1;
             operator = settings.max_influences.is_some().then(|| left.operator(n));
         }
+        // Handles may hold every node.
+        _ if free.is_empty() => {}
         _ => bounded_weights(&domain, &stiffness, &free, columns, settings, &mut nodes, &mut report, hear)?,
     }
     make_rows_one_where(&mut nodes, n, columns, &reached, &domain.part, &mut report);
-    if settings.kind == WeightKind::Bbw && settings.joint {
+    if settings.kind == WeightKind::Bbw && settings.joint && !free.is_empty() {
         let initial = &mut nodes;
         let system = joint::JointSystem {
             stiffness: &stiffness,

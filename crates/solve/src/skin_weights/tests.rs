@@ -250,6 +250,20 @@ fn what_is_kept_is_solved_again_whatever_the_kind() {
 }
 
 #[test]
+fn regions_that_hold_the_whole_mesh_leave_nothing_to_solve() {
+    let mesh = card(6, 4);
+    let half = |name: &str, low: u32| {
+        let vertices = (0..24u32).filter(|v| (v % 6 < 3) == (low == 0)).collect();
+        Handle::new(name, HandleShape::Region(vertices))
+    };
+    for joint in [false, true] {
+        let settings = WeightSettings { joint, ..WeightSettings::default() };
+        let weights = solved(&mesh, &[half("left", 0), half("right", 1)], &settings);
+        assert!((0..24).all(|v| weights.row(v)[usize::from(v % 6 > 2)] == 1.0));
+    }
+}
+
+#[test]
 fn bones_that_share_their_only_place_are_weighed_and_said() {
     // Five bones within one cell of the lattice, and one that fills the rest.
     let mesh = tube(1.0, 10.0, 12, 20);
