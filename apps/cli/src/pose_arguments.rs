@@ -35,10 +35,11 @@ pub struct PoseArguments {
     /// Sets a control before; can be given again.
     #[arg(long = "set", value_name = "CONTROL=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, f32)>,
-    /// Starts from this clip of the rig, or from a file's motion: frame by frame with --targets.
+    /// Starts from this clip of the rig, or from a file's motion, frame by frame: over the rows of --targets, else over
+    /// the whole clip.
     #[arg(long, value_name = "NAME|FILE")]
     pub clip: Option<String>,
-    /// Starts from this moment of the clip, seconds.
+    /// Starts from this moment of the clip alone, seconds.
     #[arg(long, value_name = "S", requires = "clip", allow_negative_numbers = true)]
     pub time: Option<f32>,
     /// A file that names bones: `hand_L = [\"arm\", \"elbow\", \"wrist\"]`, `torso = \"pelvis\"`.

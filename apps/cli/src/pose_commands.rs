@@ -65,16 +65,21 @@ fn describe(report: &PoseReport) -> String {
     lines.join("\n")
 }
 
+/// What a lock may turn by rounding alone.
+const TURNED_DEGREES: f32 = 0.05;
+
 fn line(reached: &Reached) -> String {
     let [x, y, z] = reached.reached;
     let reach =
         reached.reach.filter(|reach| *reach != "exact").map_or(String::new(), |reach| format!(", {reach}"));
+    let turned = reached.turned_deg.filter(|degrees| *degrees >= TURNED_DEGREES);
+    let turned = turned.map_or(String::new(), |degrees| format!(", turned by {degrees:.1}°"));
     let limits = match &reached.at_limits[..] {
         [] => String::new(),
         limits => format!(", at a limit: {}", limits.join(", ")),
     };
     format!(
-        "{}: at {x:.2}, {y:.2}, {z:.2}, {:.2} mm from its target{reach}{limits}",
+        "{}: at {x:.2}, {y:.2}, {z:.2}, {:.2} mm from its target{turned}{reach}{limits}",
         reached.handle, reached.distance_mm
     )
 }

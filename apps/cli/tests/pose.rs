@@ -87,6 +87,7 @@ fn a_face_follows_its_points() {
     }
     assert!(refuse(&["pose", &twin, "--point", &corner, "-o", &at("x.csv")]).contains("learn ik"));
     assert!(refuse(&["pose", &follows, "--point", "mouth_corner_L=NaN,0,0"]).contains("finite"));
+    assert!(refuse(&["pose", &follows, "--point", &corner, "--point", &corner]).contains("twice"));
     assert!(refuse(&["pose", &follows, "--point", "mouth_corner_L=1,2"]).contains("X,Y,Z"));
     assert!(refuse(&["pose", &follows, "--point", "mouth_korner_L=1,2,3"]).contains("mouth_corner_L"));
     assert!(
@@ -103,4 +104,55 @@ fn bad_poses_are_refused_in_one_line() {
     assert!(refuse(&["pose", "rook", "--lock", "foot_L", "-o", "pose.obj"]).contains(".csv"));
     assert!(refuse(&["pose", "rook", "--lock", "foot_L", "--soft", "2"]).contains("soft"));
     assert!(refuse(&["pose", "mira", "--point", "chin=0,-8,5"]).contains("learn ik"));
+    assert!(refuse(&["pose", "mira", "--reach", "torso=0,1,2"]).contains("no limbs"));
+    assert!(refuse(&["pose", "mira", "--list"]).contains("no limbs"));
+}
+
+/// An arm whose forearm has no length.
+const STUMP: &str = "HIERARCHY
+ROOT Hips
+{
+  OFFSET 0 0 0
+  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
+  JOINT LeftArm
+  {
+    OFFSET 10 40 0
+    CHANNELS 3 Zrotation Xrotation Yrotation
+    JOINT LeftForeArm
+    {
+      OFFSET 25 0 0
+      CHANNELS 3 Zrotation Xrotation Yrotation
+      JOINT LeftHand
+      {
+        OFFSET 0 0 0
+        CHANNELS 3 Zrotation Xrotation Yrotation
+        End Site
+        {
+          OFFSET 8 0 0
+        }
+      }
+    }
+  }
+}
+MOTION
+Frames: 1
+Frame Time: 0.0333333
+0 90 0 0 0 0 0 0 0 0 0 0 0 0 0
+";
+
+#[test]
+fn limbs_without_length_and_twins_without_gradient_are_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let stump = at("stump.bvh");
+    std::fs::write(&stump, STUMP).expect("writable");
+    assert!(succeed(&["pose", &stump, "--list"]).contains("hand_L"));
+    let error = refuse(&["pose", &stump, "--reach", "hand_L=20,130,10", "-o", &at("x.csv")]);
+    assert!(error.contains("lower bone") && error.contains("0 cm"), "{error}");
+
+    let (data, twin) = (at("data"), at("rook.twin"));
+    succeed(&["sample", "rook", "-o", &data, "--poses", "60", "--method", "sparse"]);
+    succeed(&["learn", "body", &data, "-o", &twin, "--epochs", "1"]);
+    let error = refuse(&["learn", "ik", &twin, &data, "-o", &at("x.twin")]);
+    assert!(error.contains("no gradient"), "{error}");
 }

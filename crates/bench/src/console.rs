@@ -26,10 +26,10 @@ pub fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// Columns as wide as their longest cell, all but the first to the right.
+/// Columns as wide as their longest cell, all but the first to the right. A row may end before the last column.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().map(|row| row.get(column).map_or(0, |cell| cell.chars().count()));
         cells.chain([head[column].chars().count()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
@@ -42,4 +42,19 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     };
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
     std::iter::once(&head).chain(rows).map(|row| line(row)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_may_end_before_the_last_column() {
+        let rows = [
+            vec!["at rest".to_owned(), "5.4".to_owned()],
+            vec!["network".into(), "0.3".into(), "12.5".into()],
+        ];
+        let text = table(&["method", "mm", "ms"], &rows);
+        assert_eq!(text, "method    mm    ms\nat rest  5.4\nnetwork  0.3  12.5");
+    }
 }

@@ -49,8 +49,26 @@ fn everything_is_made_and_the_roar_is_never_trained_on() {
     assert!(report.take.frames > 100 && report.take.largest_distance <= 1.01, "{:?}", report.take);
     let film = std::fs::read(&report.take.output).expect("a film");
     assert!(film.starts_with(b"GIF89a"));
+    // By hand: Rook squats on his feet, and Mira's points are brought nearer to a smile than they rest.
+    assert_eq!((report.posed.body.frames[0].len(), report.posed.face.frames[0].len()), (5, 4));
+    assert!(report.posed.body.frames[0].iter().all(|one| one.distance_mm < 0.5), "{:?}", report.posed.body);
+    assert!(report.posed.body.controls["knee_l.bend"] > 20.0);
+    let smile = &report.posed.face.frames[0];
+    assert!(smile.iter().map(|one| one.distance_mm).sum::<f32>() < 17.4, "{smile:?}");
+    for name in ["rook-posed", "mira-posed"] {
+        let bytes = std::fs::read(out.join(format!("pictures/{name}.png"))).expect("a picture");
+        assert!(bytes.starts_with(b"\x89PNG"), "{name}");
+    }
     let page = std::fs::read_to_string(&report.report).expect("the page");
-    for words in ["Rook's twin", "Mira's twin", "Mira's motion", "skinning, 32 bones", "refined", "coarse"] {
+    for words in [
+        "Rook's twin",
+        "Mira's twin",
+        "Mira's motion",
+        "Posed by hand",
+        "skinning, 32 bones",
+        "refined",
+        "coarse",
+    ] {
         assert!(
             page.contains(words) || page.contains(&words.replace('\'', "&#39;")),
             "no '{words}' on the page"

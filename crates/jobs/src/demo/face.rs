@@ -61,13 +61,18 @@ fn twin_config(config: &DemoConfig) -> LearnConfig {
     LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Face(face)) }
 }
 
+/// Where her skin twin lies.
+pub(super) fn skin_twin(config: &DemoConfig) -> std::path::PathBuf {
+    config.output.join("mira-skin.twin")
+}
+
 /// A small skin twin, in seconds.
 fn skin_config(config: &DemoConfig) -> LearnConfig {
     let mut skin = SkinLearning::default();
     let settings = &mut skin.settings;
     (settings.bones, settings.poses, settings.rounds) = (32, 40, [4, 8]);
     settings.train.epochs = 30;
-    let (data, output) = (config.output.join("data/mira"), config.output.join("mira-skin.twin"));
+    let (data, output) = (config.output.join("data/mira"), skin_twin(config));
     LearnConfig { threads: config.threads, ..LearnConfig::new(data, output, Learning::Skin(skin)) }
 }
 

@@ -5,7 +5,10 @@ mod cast;
 mod face;
 mod motion;
 mod page;
+mod pose;
 mod weights;
+
+pub use pose::HandPoses;
 
 use crate::characters::{Character, CharactersConfig, characters};
 use crate::motion::{LearnMotionReport, PlayMotionReport};
@@ -80,6 +83,8 @@ pub struct DemoReport {
     pub take: PlayMotionReport,
     /// Weights of points on Mira.
     pub weights: WeightsReport,
+    /// Rook by his handles, Mira by her points.
+    pub posed: HandPoses,
     /// Duration.
     pub seconds: f64,
 }
@@ -119,6 +124,7 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         watch,
     )?;
     let (face, face_eval, face_section) = pool.install(|| face::show(config, watch))?;
+    let (posed, posed_section) = pool.install(|| pose::show(config, &face::skin_twin(config), watch))?;
     let (motion, take, motion_section) = pool.install(|| motion::show(config, watch))?;
     let (weights, weights_section) = weights::show(config, watch)?;
     let mut report = DemoReport {
@@ -132,9 +138,11 @@ pub fn demo(config: &DemoConfig, watch: &dyn Watch) -> Result<DemoReport, JobErr
         motion,
         take,
         weights,
+        posed,
         seconds: start.elapsed().as_secs_f64(),
     };
-    let page = page::page(config, &report, sections, [face_section, motion_section]).section(weights_section);
+    let more = [face_section, posed_section, motion_section, weights_section];
+    let page = page::page(config, &report, sections, more);
     write_atomic(&report.report, page.to_html().as_bytes())?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)

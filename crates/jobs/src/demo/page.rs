@@ -1,4 +1,4 @@
-//! The demo's page: the cast, the datasets, both twins and Mira's motion.
+//! The demo's page: the cast, the datasets, both twins, poses by hand, Mira's motion and weights.
 
 use super::{DemoConfig, DemoReport};
 use understudy_report::html::{Cell, Column, Page, Section, Table};
@@ -9,7 +9,7 @@ pub(super) fn page(
     config: &DemoConfig,
     report: &DemoReport,
     sections: Vec<Section>,
-    [face, motion]: [Section; 2],
+    more: [Section; 4],
 ) -> Page {
     let mut cast = Table::new([
         Column::text("character"),
@@ -75,8 +75,8 @@ pub(super) fn page(
     for section in sections {
         page = page.section(section);
     }
-    page.section(Section::new("Datasets").table(recorded))
-        .section(Section::new("Rook's twin").paragraph(story).table(weighed))
-        .section(face)
-        .section(motion)
+    page = page
+        .section(Section::new("Datasets").table(recorded))
+        .section(Section::new("Rook's twin").paragraph(story).table(weighed));
+    more.into_iter().fold(page, Page::section)
 }

@@ -41,9 +41,9 @@ pub struct PoseConfig {
     pub targets: Option<PathBuf>,
     /// Controls that are set before.
     pub settings: Vec<(String, f32)>,
-    /// A clip to start from, frame by frame where targets move.
+    /// A clip to start from, frame by frame: as many frames as the targets have, or all of the clip where there are none.
     pub clip: Option<String>,
-    /// A moment of the clip, seconds.
+    /// A moment of the clip, seconds: one frame.
     pub time: Option<f32>,
     /// A file that names the bones of limbs.
     pub limbs: Option<PathBuf>,
@@ -114,9 +114,12 @@ pub struct Reached {
     /// `exact`, `soft`, `too far` or `too near`, of limbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reach: Option<&'static str>,
-    /// Controls that ended at an end of their range.
+    /// Controls that ended at an end of their range, of limbs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_limits: Vec<String>,
+    /// Of a locked handle: how far it is turned from how it stood, degrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turned_deg: Option<f32>,
 }
 
 /// A handle or point with where it rests.
@@ -292,6 +295,7 @@ fn face(
             distance_mm: 10.0 * if ik.dimensions() == 2 { off.truncate().length() } else { off.length() },
             reach: None,
             at_limits: Vec::new(),
+            turned_deg: None,
         }
     };
     Ok(wanted.iter().map(reached).collect())
@@ -312,6 +316,7 @@ impl From<Outcome> for Reached {
             reached: outcome.reached.to_array(),
             handle: outcome.handle,
             at_limits: outcome.at_limits,
+            turned_deg: outcome.turned_deg,
         }
     }
 }
@@ -336,10 +341,9 @@ fn starts(
     watch: &dyn Watch,
 ) -> Result<Vec<Controls>, JobError> {
     let specs = subject.specs();
-    let frames = orders.frames();
     let mut starts = match (&config.clip, config.time) {
         (None, Some(_)) => return Err(JobError::setting("time", "needs a clip")),
-        (None, None) => vec![specs.defaults(); frames],
+        (None, None) => vec![specs.defaults(); orders.frames(None)],
         (Some(clip), time) => {
             let rig = subject.rig().ok_or_else(|| JobError::setting("clip", "needs the rig itself"))?;
             let clip = clips::resolve(rig, clip, watch)?;
@@ -348,9 +352,10 @@ fn starts(
                     format!("{time} s is outside the clip '{}', which lasts {} s", clip.name, clip.duration);
                 return Err(JobError::setting("time", problem));
             }
+            let frames = orders.frames(time.is_none().then_some(clip.duration));
             let moments = (0..frames).map(|frame| match time {
                 Some(time) => f64::from(time),
-                None => frame as f64 / f64::from(orders.rate),
+                None => (frame as f64 / f64::from(orders.rate)).min(f64::from(clip.duration)),
             });
             clip.at(moments, specs).map_err(|error| JobError::unusable(rig.name(), error))?
         }
@@ -417,15 +422,25 @@ impl Orders {
             }
             seen.push(name);
         }
-        if seen.is_empty() && fixed.points.is_empty() && moving.is_empty() {
+        let points = fixed.points.iter().chain(moving.first().into_iter().flat_map(|order| &order.points));
+        let points: Vec<&str> = points.map(|(name, _)| name.as_str()).collect();
+        if let Some(twice) = (1..points.len()).find(|place| points[..*place].contains(&points[*place])) {
+            let problem = "is asked for twice: it cannot be in two places";
+            return Err(JobError::setting(format!("point '{}'", points[twice]), problem));
+        }
+        if seen.is_empty() && points.is_empty() && moving.is_empty() {
             let problem = "nothing is asked for: --reach, --lock, --point or --targets say what; --list names what can be moved";
             return Err(JobError::setting("pose", problem));
         }
         Ok(Self { fixed, moving, rate })
     }
 
-    fn frames(&self) -> usize {
-        self.moving.len().max(1)
+    /// Frames: of the table, else of the whole clip where one is given without a moment.
+    fn frames(&self, whole: Option<f32>) -> usize {
+        match (&self.moving[..], whole) {
+            ([], Some(duration)) => (duration * self.rate).round() as usize + 1,
+            (moving, _) => moving.len().max(1),
+        }
     }
 
     fn at(&self, frame: usize) -> Order {

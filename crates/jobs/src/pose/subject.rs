@@ -51,12 +51,22 @@ impl Subject {
         if let Some(skeleton) = subject.rig.as_ref().and_then(|rig| rig.skeleton()) {
             let bones: Vec<(&str, Option<usize>)> =
                 skeleton.bones().iter().map(|bone| (bone.name.as_str(), bone.parent)).collect();
+            let specs = subject.specs();
             subject.handles = match limbs {
-                None => Handles::find(bones),
+                None => Handles::find(bones).moved_by(specs, skeleton),
                 Some(file) => {
                     let spelling: Spelling = crate::inputs::toml_file(file)?;
-                    Handles::spelled(&bones, &spelling)
+                    let handles = Handles::spelled(&bones, &spelling)
                         .map_err(|problem| JobError::unusable(file, problem))?
+                        .moved_by(specs, skeleton);
+                    let known = handles.names();
+                    let spelled = spelling.limbs.keys().map(String::as_str);
+                    let torso = spelling.torso.as_ref().map(|_| "torso");
+                    if let Some(still) = spelled.chain(torso).find(|name| !known.contains(name)) {
+                        let problem = format!("{still}: no control of {name} moves these bones");
+                        return Err(JobError::unusable(file, problem));
+                    }
+                    handles
                 }
             };
         }
@@ -146,7 +156,8 @@ impl Subject {
     }
 
     pub fn no_limbs(&self) -> JobError {
-        let problem = "no limbs are found by the names of its bones; --limbs FILE.toml names them";
+        let problem = "no limbs that its controls move are found by the names of its bones; --limbs FILE.toml names them, \
+                       and a face follows points through a twin that `understudy learn ik` taught";
         JobError::unusable(&self.name, problem)
     }
 

@@ -3,7 +3,7 @@
 
 use super::data::{Loaded, live_rig};
 use crate::outputs::check_file;
-use crate::{Event, JobError, Watch, inputs, rigs, threads};
+use crate::{Event, JobError, Silent, Watch, inputs, rigs, threads};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -94,7 +94,8 @@ pub fn learn_ik(config: &LearnIkConfig, watch: &dyn Watch) -> Result<LearnIkRepo
     if !twin.header().inputs.bones.is_empty() {
         return Err(JobError::unusable(
             &config.twin,
-            "is posed by bones and has no gradient by controls: points need one",
+            "is posed by bones and has no gradient by controls, which points need (a differential twin has one where it is \
+             learned with --skin none)",
         ));
     }
     let points = match &config.points {
@@ -183,9 +184,16 @@ pub(crate) fn known_points(twin: &Twin) -> Result<Vec<RegionPoint>, JobError> {
             return Err(JobError::setting("points", problem));
         }
     };
-    // A transferred twin has the rig's name, but other vertices.
+    // A transferred twin, or one of a file that happens to be called so, has the rig's name, but other vertices.
+    let own = rigs::open(rig, &Silent)?.rig.mesh().topology_hash();
     match twin.header().training.transferred_from {
-        None => Ok(points),
+        None if twin.header().topology_hash == own => Ok(points),
+        None => Err(JobError::setting(
+            "points",
+            format!(
+                "the twin has another mesh than the '{rig}' whose points are known: name its points in a file with --points"
+            ),
+        )),
         Some(_) => Err(JobError::setting(
             "points",
             "the twin was moved to another mesh: name its points in a file with --points",
@@ -264,6 +272,80 @@ fn check_points(points: &[RegionPoint], twin: &Twin, file: &Path) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use understudy_core::{ControlSpec, ControlSpecs, Face, SkinWeights, Vec3};
+    use understudy_runtime::skin::{BONE_NUMBERS, SkinParts, SkinTwin};
+    use understudy_runtime::{DenseParts, Header, Inputs, Training};
+    use understudy_testkit::shared_data;
+
+    /// A triangle whose header says that it is another rig.
+    fn pretender(rig: &str, topology_hash: u64) -> Twin {
+        let controls = vec![ControlSpec::number("c", -1.0, 1.0, 0.0)];
+        let parts = SkinParts {
+            header: Header {
+                rig: rig.into(),
+                topology_hash,
+                units: "cm".into(),
+                inputs: Inputs {
+                    bones: Vec::new(),
+                    controls: ControlSpecs::new(controls).expect("valid controls"),
+                },
+                training: Training::default(),
+            },
+            rest_vertices: vec![Vec3::ZERO, Vec3::X, Vec3::Y],
+            faces: vec![Face::triangle(0, 1, 2)],
+            weights: SkinWeights::from_rows(&vec![vec![(0, 1.0)]; 3], 1).expect("convex rows"),
+            centres: vec![Vec3::ZERO],
+            frame: None,
+            inputs: vec![0],
+            mean: vec![0.0],
+            scale: vec![1.0],
+            hidden: Vec::new(),
+            output: DenseParts { weights: vec![0.1; BONE_NUMBERS], bias: vec![0.0; BONE_NUMBERS] },
+            components: Vec::new(),
+        };
+        SkinTwin::new(parts, Precision::Half).expect("valid").into()
+    }
+
+    #[test]
+    fn points_are_known_of_the_rig_itself_and_of_no_other_of_its_name() {
+        let hash = |rig: &str| rigs::open(rig, &Silent).expect("a rig").rig.mesh().topology_hash();
+        let mira = hash("mira");
+        assert_eq!(known_points(&pretender("mira", mira)).expect("her points").len(), 54);
+        let refused = |rig: &str, hash: u64| {
+            let error = known_points(&pretender(rig, hash)).expect_err("another mesh");
+            assert!(error.is_bad_input());
+            error.to_string()
+        };
+        assert!(refused("mira", mira ^ 1).contains("--points"));
+        assert!(refused("somebody", mira).contains("not known"));
+    }
+
+    #[test]
+    fn points_of_the_ict_face_lie_on_their_sides() {
+        if shared_data().is_none() {
+            return;
+        }
+        let rig = rigs::open("ict", &Silent).expect("a rig").rig;
+        let twin = pretender("ict", rig.mesh().topology_hash());
+        let points = known_points(&twin).expect("its points");
+        assert_eq!(points.len(), 54);
+        let place = |name: &str| {
+            let point = points.iter().find(|point| point.point.name == name).expect("a point");
+            rig.mesh().positions()[point.point.vertex as usize]
+        };
+        for (left, right) in
+            [("mouth_corner_L", "mouth_corner_R"), ("eye_L_outer", "eye_R_outer"), ("brow_L_3", "brow_R_3")]
+        {
+            let (left, right) = (place(left), place(right));
+            assert!(left.x > 1.0 && right.x < -1.0 && (left.y - right.y).abs() < 1.0, "{left} {right}");
+        }
+        let [chin, lip, nose, brow] = ["chin", "lip_upper", "nose_tip", "brow_L_3"].map(place);
+        assert!(chin.y < lip.y && lip.y < nose.y && nose.y < brow.y && nose.z > chin.z);
+        let mut vertices: Vec<u32> = points.iter().map(|point| point.point.vertex).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        assert_eq!(vertices.len(), 54);
+    }
 
     #[test]
     fn the_scheme_has_54_points_of_different_names() {

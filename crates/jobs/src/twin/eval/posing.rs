@@ -17,7 +17,7 @@ use understudy_runtime::{Pose, Twin};
 const SETS: usize = 25;
 
 /// Distance of the paper's own method by that of its dense networks: from the best to the worst of its characters.
-const PAPER_RATIOS: [f64; 2] = [0.14, 0.49];
+pub const PAPER_RATIOS: [f64; 2] = [0.14, 0.49];
 
 /// The table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
