@@ -303,6 +303,23 @@ pub struct LearnBodyArguments {
     /// Passes over the poses.
     #[arg(long, value_name = "N")]
     pub epochs: Option<usize>,
+    /// About how many minutes training may take on two cores with a thousand poses, sizes staying as they are [default: no
+    /// limit].
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = parse_minutes, conflicts_with = "epochs")]
+    pub minutes: Option<f64>,
+}
+
+/// Learning with at most about so many minutes of training.
+fn limited(learning: Learning, minutes: Option<f64>) -> Learning {
+    match minutes {
+        Some(minutes) => learning.limited(minutes),
+        None => learning,
+    }
+}
+
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse::<f64>().ok().filter(|minutes| minutes.is_finite() && *minutes > 0.0);
+    minutes.ok_or_else(|| "more than 0 minutes are wanted".into())
 }
 
 impl LearnBodyArguments {
@@ -317,7 +334,7 @@ impl LearnBodyArguments {
         train.epochs = self.epochs.unwrap_or(train.epochs);
         train.batch = self.shared.batch.unwrap_or(train.batch);
         train.rate = self.shared.rate.unwrap_or(train.rate);
-        Learning::Body(body)
+        limited(Learning::Body(body), self.minutes)
     }
 }
 
@@ -359,6 +376,10 @@ pub struct LearnDiffArguments {
     /// Passes over the poses, in place of numbers of steps.
     #[arg(long, value_name = "N")]
     pub epochs: Option<usize>,
+    /// About how many minutes training may take on two cores with a thousand poses, sizes staying as they are [default: no
+    /// limit].
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = parse_minutes, conflicts_with_all = ["epochs", "steps", "anchor_steps"])]
+    pub minutes: Option<f64>,
 }
 
 impl LearnDiffArguments {
@@ -383,7 +404,7 @@ impl LearnDiffArguments {
         settings.steps = self.steps.unwrap_or(settings.steps);
         settings.anchor_steps = self.anchor_steps.unwrap_or(settings.anchor_steps);
         settings.epochs = self.epochs.or(settings.epochs);
-        Learning::Diff(diff)
+        limited(Learning::Diff(diff), self.minutes)
     }
 }
 
@@ -485,6 +506,10 @@ pub struct LearnSkinArguments {
     /// Passes over the poses.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub epochs: Option<usize>,
+    /// About how many minutes training may take on two cores with a thousand poses, sizes staying as they are [default: no
+    /// limit].
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = parse_minutes, conflicts_with = "epochs")]
+    pub minutes: Option<f64>,
 }
 
 impl LearnSkinArguments {
@@ -502,6 +527,6 @@ impl LearnSkinArguments {
         train.patience = train.epochs;
         train.batch = self.shared.batch.unwrap_or(train.batch);
         train.rate = self.shared.rate.unwrap_or(train.rate);
-        Learning::Skin(skin)
+        limited(Learning::Skin(skin), self.minutes)
     }
 }

@@ -111,6 +111,8 @@ fn numbers_out_of_range_name_the_range() {
         (vec!["learn", "body", data, "-o", twin, "--epochs", "0"], "1 or more"),
         (vec!["learn", "face", data, "-o", twin, "--batch", "0"], "1 to 1024"),
         (vec!["learn", "face", data, "-o", twin, "--minutes", "0"], "more than 0"),
+        (vec!["learn", "body", data, "-o", twin, "--minutes", "0"], "more than 0"),
+        (vec!["learn", "diff", data, "-o", twin, "--minutes", "NaN"], "more than 0"),
         (vec!["learn", "lbs", data, "-o", glb, "--bones", "0"], "1 to 1024"),
         (vec!["learn", "lbs", data, "-o", glb, "--tolerance", "-1"], "0 or more"),
         (vec!["convert", rig, "-o", glb, "--rate", "-1"], "more than 0"),

@@ -201,7 +201,10 @@ impl Project {
 
     /// Where an upload of that name goes; its kind must be one that is read.
     pub fn upload(&self, name: &str) -> Result<Upload, Refusal> {
-        let readable = [".glb", ".gltf", ".obj", ".npz", ".bvh", ".csv", ".twin", ".blend", ".motion"];
+        let readable = [
+            ".glb", ".gltf", ".fbx", ".usda", ".usdc", ".usd", ".obj", ".npz", ".bvh", ".csv", ".twin",
+            ".blend", ".motion",
+        ];
         let lower = name.to_ascii_lowercase();
         let known = Format::of(Path::new(&lower)).is_some_and(|format| format != Format::Dataset)
             || readable.iter().any(|ending| lower.ends_with(ending));
@@ -296,7 +299,7 @@ impl Project {
             match Format::of(&path) {
                 Some(Format::Dataset) => listing.datasets.push(self.name_of(&path)),
                 Some(Format::Twin) => listing.twins.extend(self.twin_entry(&path)),
-                Some(Format::Glb | Format::Gltf) => {
+                Some(Format::Glb | Format::Gltf | Format::Fbx | Format::Usda | Format::Usd) => {
                     listing.rigs.push(RigEntry { name: self.name_of(&path), source: "file" });
                 }
                 Some(Format::Obj) if meshes <= MESHES => {
@@ -437,7 +440,17 @@ mod tests {
     #[test]
     fn listings_hold_what_can_be_used() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        for name in ["a.twin", "deep/b.twin", ".hidden/c.twin", "target/d.twin", "rig.glb", "x.txt"] {
+        for name in [
+            "a.twin",
+            "deep/b.twin",
+            ".hidden/c.twin",
+            "target/d.twin",
+            "rig.glb",
+            "rig.FBX",
+            "rig.usda",
+            "rig.usdc",
+            "x.txt",
+        ] {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
             std::fs::write(path, "x").expect("writable");
@@ -446,7 +459,9 @@ mod tests {
         let mut twins: Vec<&str> = listing.twins.iter().map(|twin| twin.path.as_str()).collect();
         twins.sort_unstable();
         assert_eq!(twins, ["a.twin", "deep/b.twin"]);
-        assert!(listing.rigs.iter().any(|rig| rig.name == "rig.glb"));
+        for name in ["rig.glb", "rig.FBX", "rig.usda", "rig.usdc"] {
+            assert!(listing.rigs.iter().any(|rig| rig.name == name), "{name}");
+        }
         assert!(listing.rigs.iter().any(|rig| rig.name == "mira"));
     }
 

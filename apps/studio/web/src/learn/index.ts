@@ -37,7 +37,7 @@ class LearnTab implements Tab {
     this.#context = context;
     fill(this.#kind, KINDS.map(([value, text]) => [value, text] as const), "auto");
     const field = (label: string, input: HTMLElement) => h("label", { class: "field", for: input.id }, h("span", {}, label), input);
-    const drop = h("div", { class: "dropzone" }, h("span", { class: "soft" }, "or drop a rig here: .glb, .npz, .obj, .blend"), fileButton("Choose a file…", ".glb,.gltf,.npz,.obj,.blend", (files) => void this.#take(files)));
+    const drop = h("div", { class: "dropzone" }, h("span", { class: "soft" }, "or drop a rig here: .glb, .fbx, .usd, .npz, .obj, .blend"), fileButton("Choose a file…", ".glb,.gltf,.fbx,.usda,.usdc,.usd,.npz,.obj,.blend", (files) => void this.#take(files)));
     const form = h("section", { class: "card stack", "aria-label": "A new twin" },
       h("h2", {}, "A new twin"),
       field("Rig", this.#rig), drop,

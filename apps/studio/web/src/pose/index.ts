@@ -66,7 +66,7 @@ class PoseTab implements Tab {
   readonly #chips = new Map<Which, HTMLElement>();
   readonly #wipe = h("div", { class: "wipe", role: "slider", tabindex: 0, "aria-label": "Overlay line", "aria-valuemin": 0, "aria-valuemax": 100, hidden: true });
   readonly #notice = h("div", { class: "notice" });
-  readonly #dropNotice = h("div", { class: "notice drop", hidden: true }, h("div", { class: "box" }, h("h2", {}, "Drop it here"), h("p", {}, "A clip (Live Link .csv, .bvh, .glb), a rig (.glb, .npz, .obj, .blend), a twin, or a saved pose")));
+  readonly #dropNotice = h("div", { class: "notice drop", hidden: true }, h("div", { class: "box" }, h("h2", {}, "Drop it here"), h("p", {}, "A clip (Live Link .csv, .bvh, .fbx, .glb), a rig (.glb, .fbx, .usd, .npz, .obj, .blend), a twin, or a saved pose")));
   readonly #ramp: THREE.IUniform<THREE.Texture> = { value: rampTexture([[60, 40, 120], [240, 230, 60]]) };
   readonly #times: Record<Which, number[]> = { original: [], twin: [], skinning: [] };
   #rig: RigScene | null = null;
@@ -84,7 +84,7 @@ class PoseTab implements Tab {
 
   constructor(panel: HTMLElement, context: Context) {
     this.#context = context;
-    this.#timeline = new Timeline(fileButton("Open…", ".csv,.bvh,.glb,.gltf,.npz,.obj,.blend,.twin,.json", (files) => void this.#take(files)));
+    this.#timeline = new Timeline(fileButton("Open…", ".csv,.bvh,.glb,.gltf,.fbx,.usda,.usdc,.usd,.npz,.obj,.blend,.twin,.json", (files) => void this.#take(files)));
     this.#viewer = new Viewer(this.#stage, "The character; drag to turn, shift-drag to move, wheel to zoom");
     this.#hand = new Hand(this.#viewer, context.server, {
       controls: () => this.#sliders.values.current,
@@ -565,7 +565,7 @@ class PoseTab implements Tab {
         const ending = file.name.split(".").pop()?.toLowerCase() ?? "";
         if (ending === "json") await this.#takePose(file);
         else if (["csv", "bvh"].includes(ending)) await this.#takeClip(file, await this.#upload(file));
-        else if (["glb", "gltf"].includes(ending)) await this.#takeModel(file);
+        else if (["glb", "gltf", "fbx", "usda", "usdc", "usd"].includes(ending)) await this.#takeModel(file);
         else if (ending === "twin") await this.#takeTwin(file);
         else if (["npz", "blend", "obj"].includes(ending)) await this.open(await this.#upload(file), undefined);
         else throw new Error(`${file.name}: files of this kind cannot be shown`);
