@@ -1,7 +1,7 @@
 //! The Python package: building its wheel, and its own tests in a fresh environment that has neither Rust nor sources.
 
 use crate::c::Played;
-use crate::shell::{built, exists, root, run, target_folder, understudy};
+use crate::shell::{exists, optimised, root, run, target_folder, understudy};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,7 +91,7 @@ fn installed() -> Result<(PathBuf, PathBuf)> {
     run(Command::new(programs.join("pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", "--force-reinstall", "--no-deps"])
         .arg(&wheel))?;
-    let program = built(&["build", "--release", "--package", "understudy"])?;
+    let program = optimised("understudy")?;
     Ok((programs, program))
 }
 

@@ -45,6 +45,16 @@ pub fn cargo_with(arguments: &[&str], variables: &[(&str, String)]) -> Result<()
 
 /// Builds and gives the program that cargo made last; `arguments` begin with `build` or `test --no-run`.
 pub fn built(arguments: &[&str]) -> Result<PathBuf> {
+    built_as(arguments, None)
+}
+
+/// An optimised program of the workspace by its name. All of them are built at once, as `cargo build --release` does: each
+/// package by itself has other features of the same dependencies, which would be compiled once more.
+pub fn optimised(name: &str) -> Result<PathBuf> {
+    built_as(&["build", "--release", "--workspace", "--bins"], Some(name))
+}
+
+fn built_as(arguments: &[&str], name: Option<&str>) -> Result<PathBuf> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
         .args(arguments)
         .arg("--message-format=json-render-diagnostics")
@@ -58,7 +68,8 @@ pub fn built(arguments: &[&str]) -> Result<PathBuf> {
     let text = String::from_utf8_lossy(&output.stdout);
     let executable = text.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        message["executable"].as_str().map(PathBuf::from)
+        let wanted = name.is_none_or(|name| message["target"]["name"] == name);
+        message["executable"].as_str().filter(|_| wanted).map(PathBuf::from)
     });
     executable.with_context(|| format!("`cargo {}` named no program", arguments.join(" ")))
 }
@@ -69,13 +80,13 @@ fn program() -> Result<&'static PathBuf> {
     if let Some(program) = PROGRAM.get() {
         return Ok(program);
     }
-    let built = built(&["build", "--release", "--package", "understudy"])?;
+    let built = optimised("understudy")?;
     Ok(PROGRAM.get_or_init(|| built))
 }
 
 /// Runs a race of `crates/bench`, optimised.
 pub fn races(words: &[&str]) -> Result<()> {
-    run(Command::new(built(&["build", "--release", "--package", "understudy-bench"])?).args(words))
+    run(Command::new(optimised("understudy-bench")?).args(words))
 }
 
 /// Runs a command of the optimised program.

@@ -1,7 +1,7 @@
 //! The studio's page: building it, driving it in headless Chromium (tests, pictures, benchmark). The scripts are in
 //! `apps/studio/web/tests`; each is given the program and starts it itself.
 
-use crate::shell::{built, cargo, ensure_chromium, root, run, target_folder};
+use crate::shell::{cargo, ensure_chromium, optimised, root, run, target_folder};
 use crate::web;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn script(name: &str, release: bool, words: &[&str]) -> Result<()> {
     // As the tests of the workspace were built, for which the program is made too: chosen by itself, it would have its
     // dependencies compiled once more.
     let program = if release {
-        built(&["build", "--package", "understudy", "--release"])?
+        optimised("understudy")?
     } else {
         cargo(&["test", "--workspace", "--test", "commands", "--no-run", "--quiet"])?;
         target_folder().join("debug/understudy")
