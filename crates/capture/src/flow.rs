@@ -279,13 +279,15 @@ mod tests {
 
     #[test]
     fn shifts_and_turns_are_found() {
+        // Blobs have less to hold on to than faces: what lies between them must follow.
+        let settings = FlowSettings { smoothness: 1.0, ..FlowSettings::default() };
         for (turn, shift) in [(0.0, [0.4, -0.3]), (0.0, [6.0, 3.5]), (0.05, [-2.0, 1.0])] {
             let (from, to, exact) = scene(turn, shift);
-            let found = flow(&from, &to, &FlowSettings::default());
+            let found = flow(&from, &to, &settings);
             let error = found.end_point_error(&exact).expect("known somewhere");
             assert!(error < 0.15, "{turn} {shift:?}: {error} px");
             // Coarser work gives coarser flow, but flow.
-            let coarse = flow(&from, &to, &FlowSettings { skipped: 1, ..FlowSettings::default() });
+            let coarse = flow(&from, &to, &FlowSettings { skipped: 1, ..settings });
             assert!(coarse.end_point_error(&exact).expect("known") < 0.6);
         }
     }
