@@ -249,7 +249,8 @@ mod tests {
             let squared = poses.iter().map(|(m, truth)| squared_distance(truth, &rigid(m))).sum();
             enveloping_error(squared, best.squared)
         };
-        assert!((error(&best.bones) - 100.0).abs() < 1e-9);
+        // Vertices are moved in single precision here, in double precision there.
+        assert!((error(&best.bones) - 100.0).abs() < 1e-4);
         let mut other = best.bones.clone();
         for vertex in 0..rest.len() {
             other[vertex] = (other[vertex] + 1) % 5;
