@@ -152,7 +152,10 @@ fn limbs_without_length_and_twins_without_gradient_are_refused_in_one_line() {
     let error = run(&["pose", &stump, "--reach", "hand_L=20,130,10", "-o", &at("x.csv")]);
     let said = String::from_utf8_lossy(&error.stderr).into_owned();
     assert_eq!(error.status.code(), Some(2), "{said}");
-    assert!(said.contains("error: handle 'hand_L'") && said.contains("no such handle (it has torso)"), "{said}");
+    assert!(
+        said.contains("error: handle 'hand_L'") && said.contains("no such handle (it has torso)"),
+        "{said}"
+    );
 
     let (data, twin) = (at("data"), at("rook.twin"));
     succeed(&["sample", "rook", "-o", &data, "--poses", "60", "--method", "sparse"]);

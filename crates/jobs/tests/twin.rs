@@ -80,7 +80,8 @@ fn a_twin_beats_rigid_skinning_and_does_not_depend_on_threads() {
     let figures = eval(&both, &Silent).expect("the twin is weighed").methods;
     let ee = |name: &str| figures[name].ee.expect("rook has bones");
     assert!((ee("rigid (on test)") - 100.0).abs() < 0.01 && ee("rigid") > 100.0, "{figures:?}");
-    assert!(ee("lbs4 (on test)") < ee("lbs4"), "{figures:?}");
+    // Bones that a vertex may follow are chosen by few poses of the test: single vertices may be further off, the mean is not.
+    assert!(figures["lbs4 (on test)"].mean_mm < figures["lbs4"].mean_mm, "{figures:?}");
     assert_eq!(figures["lbs4"].poses, Some(160));
 
     let onnx = Some(folder.join("one.onnx"));

@@ -324,7 +324,7 @@ mod tests {
     fn both_errors_are_told_and_fall_together() {
         let inputs: Vec<f32> = (0..200).map(|i| (i as f32 * 0.37).sin()).collect();
         let targets: Vec<f32> = inputs.iter().map(|x| x * x).collect();
-        let settings = TrainSettings { epochs: 60, rate: 0.01, batch: 16, ..TrainSettings::default() };
+        let settings = TrainSettings { epochs: 200, rate: 0.01, batch: 16, ..TrainSettings::default() };
         let mut net = Net::new(&[1, 8, 1], &mut Random::new(1));
         let mut told = Vec::new();
         let held = settings.held_back(200);

@@ -239,7 +239,8 @@ impl Plan {
             let rows = &decoder[*vertex as usize * 3 * components..][..3 * components];
             rows.iter().map(|n| f64::from(*n).powi(2)).sum::<f64>() / 3.0
         };
-        let unit = (moving.iter().map(squares).sum::<f64>() / moving.len() as f64).sqrt().max(1e-12) as f32;
+        let size = (moving.iter().map(squares).sum::<f64>() / moving.len() as f64).sqrt().max(1e-12);
+        let unit = settings.loss_unit(size) as f32;
         Ok(Self {
             trained,
             held,

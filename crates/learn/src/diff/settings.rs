@@ -216,6 +216,15 @@ impl DiffSettings {
         self.epochs.map_or(self.steps, |epochs| epochs * each)
     }
 
+    /// What losses are measured in, cm: the size of what is learned, so that a rate serves any character; centimetres in the
+    /// paper's gradient descent, whose rate belongs to them.
+    pub(super) fn loss_unit(&self, size: f64) -> f64 {
+        match self.optimiser {
+            Optimiser::Sgd => 1.0,
+            Optimiser::Adam => size,
+        }
+    }
+
     /// How a mini-network trains on so many poses.
     pub(super) fn anchor_training(&self, poses: usize, anchor: usize) -> TrainSettings {
         let each = (poses / self.batch.clamp(1, poses.max(1))).max(1);

@@ -42,8 +42,9 @@ impl Plan {
             let one = |pose: &usize| centred(*pose).iter().map(|n| f64::from(*n).powi(2)).sum::<f64>();
             (poses.iter().map(one).sum::<f64>() / poses.len().max(1) as f64).sqrt()
         };
-        let (unit, own) = (squares(&self.trained), &self.anchor_features[anchor]);
-        if unit < STILL || own.is_empty() {
+        let (size, own) = (squares(&self.trained), &self.anchor_features[anchor]);
+        let unit = settings.loss_unit(size);
+        if size < STILL || own.is_empty() {
             return Ok(TrainedAnchor { layers: Vec::new(), mean, validation_cm: squares(&self.held) });
         }
         let gather = |pose: usize| {
@@ -105,7 +106,7 @@ impl Plan {
             own.iter().zip(&mean).map(|(n, mean)| f64::from(*n) - mean)
         };
         let squares: f64 = self.trained.iter().flat_map(|pose| centred(*pose)).map(|n| n * n).sum();
-        let unit = (squares / self.trained.len() as f64).sqrt().max(STILL);
+        let unit = settings.loss_unit((squares / self.trained.len() as f64).sqrt().max(STILL));
         let poses = self.trained.len() + self.held.len();
         let targets: Vec<f32> = (0..poses)
             .flat_map(|pose| centred(pose).map(|n| (n / unit) as f32).collect::<Vec<_>>())

@@ -481,9 +481,10 @@ mod training {
         let worst = best.follows.iter().map(|v| miss(*v)).fold(0.0, f64::max);
         let better = candidates.iter().filter(|v| !best.follows.contains(v) && miss(**v) < worst * 0.999);
         assert_eq!(better.count(), 0);
-        // Ours may take worse ones that lie apart.
+        // Ours may take worse ones that lie apart, never better ones.
         let (apart, _) = follow(&FaceSettings::default());
-        assert_ne!(apart.follows, best.follows);
+        let sum = |follows: &[u32]| follows.iter().map(|v| miss(*v)).sum::<f64>();
+        assert!(sum(&apart.follows) >= sum(&best.follows) * 0.999);
     }
 
     #[test]

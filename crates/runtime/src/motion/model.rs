@@ -132,6 +132,8 @@ impl Model {
     pub fn pose_into(&self, x: LatentPoint, specs: &ControlSpecs, work: &mut Workspace, out: &mut [f32]) {
         self.space.mean(x, work);
         let Workspace { mean, moving, .. } = work;
+        // Memory for one label is made larger once where it serves another.
+        moving.resize(moving.len().max(self.basis.moving().len()), 0.0);
         self.basis.decode_into(&mean[..self.space.outputs()], specs, moving, out);
     }
 
