@@ -144,7 +144,7 @@ fn the_papers_recipe_of_differential_twins_is_an_option() {
     let folder = folder.path();
     let (train, twin) = (GOOD.import(folder, "train"), folder.join("paper.twin"));
     let learn =
-        ["learn", "diff", text(&train), "-o", text(&twin), "--paper", "--epochs", "2", "--batch", "60"];
+        ["learn", "diff", text(&train), "-o", text(&twin), "--paper", "--epochs", "2", "--rate", "0.01"];
     let report = json(&learn);
     assert!(report["held_back"]["mean_mm"].as_f64().is_some_and(f64::is_finite), "{report}");
     // Five hidden layers of 2048 in 32 bits: four matrices between them. ω of one.
