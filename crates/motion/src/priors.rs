@@ -35,7 +35,7 @@ impl Default for PriorConfig {
             dynamics: 1.0,
             dynamics_frames: 8.0,
             dynamics_noise: 1e-3,
-            connectivity: 10.0,
+            connectivity: 0.3,
             diffusion: 1.0,
             power: 4.0,
             guard: 0.3,
