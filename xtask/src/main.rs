@@ -30,7 +30,7 @@ cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
-          and Chromium where they are missing); with Blender where it is at hand; `--all`:
+          and Chromium where they are missing); `--all`:
           also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray)
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
@@ -46,18 +46,6 @@ cargo xtask TASK
 
 Example: cargo xtask check && cargo xtask test
 ";
-
-/// Tests that run Blender: where it is at hand, or with `--all`, which installs it; not where tests are named.
-fn test_blender(install: bool, everything: bool) -> Result<()> {
-    if install || everything && bench_wild::blender().is_some() {
-        // As the tests of the workspace were built: chosen by itself, a package would have its dependencies compiled anew.
-        return cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"]);
-    }
-    if everything {
-        println!("Blender is not at hand: its tests are skipped; `cargo xtask test --all` installs it");
-    }
-    Ok(())
-}
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -77,9 +65,11 @@ fn main() -> Result<()> {
                 played = c::test()?;
                 python::test(played.as_ref())?;
             }
-            test_blender(all, rest.is_empty())?;
             match all {
                 true => {
+                    // As the tests of the workspace were built: chosen by itself, a package would have its dependencies
+                    // compiled anew.
+                    cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"])?;
                     cargo(&["test", "--workspace", "--test", "gltf_compressed", "--", "--ignored"])?;
                     python::test_wheel(played.as_ref())?;
                     cargo(&[
