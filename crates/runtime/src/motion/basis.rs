@@ -103,7 +103,7 @@ impl PoseBasis {
         }
     }
 
-    /// [`decode_into`](Self::decode_into) without ranges, into memory of its own.
+    /// `p = W⁻¹ Tᵀ y + p̄` without ranges, into memory of its own.
     pub fn decode(&self, y: &[f32]) -> Vec<f32> {
         let mut out = self.parts.rest.clone();
         for (row, y) in self.decoder.chunks_exact(self.parts.moving.len()).zip(y) {
