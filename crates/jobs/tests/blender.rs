@@ -260,13 +260,14 @@ fn a_survey_says_what_a_user_must_know() {
     let some = BlenderOptions {
         controls: vec!["low*".into()],
         objects: vec!["A*".into()],
-        set: vec!["lower[\"follow\"]=1".into()],
+        // Half way: at one the bone follows another, and nothing of its own moves a vertex.
+        set: vec!["lower[\"follow\"]=0.5".into()],
         ..BlenderOptions::default()
     };
     let facts = look(&file, &some, &Silent).expect("surveyed").facts;
     assert!(facts.controls.iter().all(|control| control.name.starts_with("lower")), "{:?}", facts.controls);
     assert_eq!(facts.objects.iter().filter(|object| object.recorded).count(), 1);
-    assert_eq!(facts.switches.iter().map(|switch| switch.value).collect::<Vec<_>>(), [1.0]);
+    assert_eq!(facts.switches.iter().map(|switch| switch.value).collect::<Vec<_>>(), [0.5]);
     let wrong = [
         BlenderOptions { objects: vec!["Leg".into()], ..BlenderOptions::default() },
         BlenderOptions { set: vec!["lower[\"nothing\"]=1".into()], ..BlenderOptions::default() },
