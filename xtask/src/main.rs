@@ -31,7 +31,8 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
           and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray)
+          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray);
+          `--packages`: those of the packages alone (browsers, studio, C, Python), not the workspace's own
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
@@ -55,8 +56,12 @@ fn main() -> Result<()> {
         Some("test") => {
             ensure_node()?;
             let all = rest.contains(&"--all");
-            let rest: Vec<&str> = rest.into_iter().filter(|word| *word != "--all").collect();
-            cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
+            let packages = rest.contains(&"--packages");
+            let rest: Vec<&str> =
+                rest.into_iter().filter(|word| !["--all", "--packages"].contains(word)).collect();
+            if !packages {
+                cargo(&[&["test", "--workspace"], &rest[..]].concat())?;
+            }
             let mut played = None;
             if rest.is_empty() {
                 web::build()?;
