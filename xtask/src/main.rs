@@ -29,10 +29,10 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace, of the package for browsers, and of the studio in headless Chromium (installs Node.js
-          and Chromium where they are missing); `--all`:
-          also those that download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray);
-          `--packages`: those of the packages alone (browsers, studio, C, Python), not the workspace's own
+  test    every test of the workspace and of the packages for browsers, C and Python (installs Node.js and Chromium where they are
+          missing); `--all`: also the studio's page in headless Chromium, and those that download tools (glTF files packed by
+          gltf-transform, graphs run by onnxruntime, Blender, Ray); `--packages`: those of the packages alone, not the
+          workspace's own
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
@@ -66,12 +66,12 @@ fn main() -> Result<()> {
             if rest.is_empty() {
                 web::build()?;
                 web::test()?;
-                studio::test()?;
                 played = c::test()?;
                 python::test(played.as_ref())?;
             }
             match all {
                 true => {
+                    studio::test()?;
                     // As the tests of the workspace were built: chosen by itself, a package would have its dependencies
                     // compiled anew.
                     cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"])?;
