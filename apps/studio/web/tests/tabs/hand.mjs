@@ -53,9 +53,8 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await page.getByLabel("Search controls").fill("mouth");
     await settled(page);
     const scale = await hand.scale("mouth_corner_L", "mouth_corner_R");
-    // By the twin in the browser; and as the rig itself shows the same controls, from which a twin that learned for seconds is
-    // further off than a point from its cursor.
-    for (const [shown, least] of [["Twin", 2], ["Original", 15]]) {
+    // By the twin in the browser, and as the rig itself shows the same controls.
+    for (const [shown, least] of [["Twin", 2], ["Original", 2]]) {
       await mode(shown);
       await page.getByRole("button", { name: "Reset all" }).click();
       await settled(page);
