@@ -307,8 +307,10 @@ mod tests {
             assert_eq!(out, [1.5, -2.0, 0.0, 9.0]);
         }
         let tangents = numbers(four([f32::NAN, 20.0, -20.0, 0.3]).tanh());
-        assert!(tangents[0].is_nan() && tangents[1] == 1.0 && tangents[2] == -1.0);
-        assert!((tangents[3] - 0.3f32.tanh()).abs() <= crate::dense::tanh::MAX_ERROR);
+        assert!(tangents[0].is_nan(), "{tangents:?}");
+        for (got, want) in tangents[1..].iter().zip([1.0, -1.0, 0.3f32.tanh()]) {
+            assert!((got - want).abs() <= crate::dense::tanh::MAX_ERROR, "{tangents:?}");
+        }
     }
 
     #[test]

@@ -110,8 +110,8 @@ pub fn choose(by: Register, positive: Register, other: Register) -> Register {
 
 #[inline(always)]
 pub fn clamp(x: Register, low: Register, high: Register) -> Register {
-    // `b < a ? b : a` and its mirror: a NaN in x stays.
-    f32x4_pmin(f32x4_pmax(x, low), high)
+    // With relaxed SIMD the compiler takes minima that lose a NaN for these: one in x stays by choice.
+    v128_bitselect(f32x4_pmin(f32x4_pmax(x, low), high), x, f32x4_eq(x, x))
 }
 
 #[inline(always)]
