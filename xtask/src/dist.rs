@@ -69,7 +69,7 @@ pub fn make() -> Result<()> {
         .arg(built.join("libunderstudy.a")))?;
     let own = root().join("apps/c");
     fs::copy(own.join("include/understudy.h"), inner.join("include/understudy.h"))?;
-    for example in ["play.c", "unreal/TwinComponent.h", "unreal/stub.cpp"] {
+    for example in ["live.c", "play.c", "unreal/TwinComponent.h", "unreal/stub.cpp"] {
         let example = Path::new("examples").join(example);
         fs::copy(own.join(&example), inner.join(&example))?;
     }
