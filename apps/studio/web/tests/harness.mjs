@@ -79,8 +79,9 @@ export async function waitForPoses(page, more = 2) {
   await page.waitForFunction((want) => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0) >= want, from + more, { timeout: 60_000 });
 }
 
-/** Waits until the stage shows what was asked for: nothing new came for a while. */
+/** Waits until the stage shows what was asked for: nothing new came for a while, and the server solves nothing. */
 export async function settled(page) {
+  await page.waitForFunction(() => !document.querySelector("#panel-pose .hand[data-solving]"), null, { timeout: 60_000 });
   for (let before = -1, now = await posed(page), quiet = 0; quiet < 3; before = now, now = await posed(page)) {
     quiet = now === before ? quiet + 1 : 0;
     await page.waitForTimeout(150);
