@@ -64,7 +64,7 @@ export async function newPage(browser, options = {}) {
   const problems = [];
   page.on("console", (message) => {
     // Chromium speaks of its own software rasteriser.
-    if (["error", "warning"].includes(message.type()) && !/GPU stall|swiftshader|GL Driver/i.test(message.text())) problems.push(message.text());
+    if (["error", "warning"].includes(message.type()) && !/GPU stall|swiftshader|GL Driver/i.test(message.text())) problems.push(`${message.text()} (${message.location().url})`);
   });
   page.on("pageerror", (error) => problems.push(error.message));
   return { page, problems };

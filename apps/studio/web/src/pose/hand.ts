@@ -63,8 +63,10 @@ export interface HandHost {
   readonly teach: () => Promise<void>;
 }
 
-/** Corrections per frame of a drag, at most: two bring a good network's answer home, one that learned for minutes needs more. */
-const STEPS = 6;
+/** Corrections per place of the cursor: two bring a good network's answer home, one that learned for minutes needs more. */
+const [LEAST_STEPS, MOST_STEPS] = [2, 6];
+/** While a point moves there are as many as fit into so many milliseconds; where it is let go there are all of them. */
+const FRAME_MS = 8;
 
 export class Hand {
   readonly grips: Grips;
@@ -225,7 +227,7 @@ export class Hand {
     this.#host.hold();
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
-    this.#moved = false;
+    this.#held = null;
     this.#free.clear();
     this.#beyond = null;
     // A second finger may take a point of the face while the first has a hand: every drag begins from its own pose.
@@ -242,9 +244,11 @@ export class Hand {
 
   #move(held: ReadonlyMap<number, Pull>): void {
     const from = performance.now();
-    this.#moved = true;
-    this.#solve(held);
-    this.#times.push(performance.now() - from);
+    this.#held = held;
+    this.#solve(held, this.#steps);
+    const took = performance.now() - from;
+    this.#steps = Math.min(Math.max(this.#steps + (took < FRAME_MS ? 1 : -1), LEAST_STEPS), MOST_STEPS);
+    this.#times.push(took);
     if (this.#times.length > 120) this.#times.shift();
   }
 
@@ -255,7 +259,7 @@ export class Hand {
     return this.#times;
   }
 
-  #solve(held: ReadonlyMap<number, Pull>): void {
+  #solve(held: ReadonlyMap<number, Pull>, steps: number): void {
     const pulls = new Map(held);
     if (this.#host.both()) {
       for (const [index, { place, sight }] of held) {
@@ -276,7 +280,7 @@ export class Hand {
           move: new Map(faces.map(([index, { place }]) => [index - first, place.toArray()])),
           sights: new Map(faces.map(([index, { sight }]) => [index - first, sight.toArray()])),
           pinned: held,
-          steps: STEPS,
+          steps,
         }, controls);
         if (this.#host.byRig()) face = this.#faceWish(faces.map(([index, pull]) => [index - first, pull]), held, controls);
         else {
@@ -365,12 +369,15 @@ export class Hand {
   }
 
   #ended = false;
-  #moved = false;
+  /** Where the drag is now; nothing where it has not moved yet. */
+  #held: ReadonlyMap<number, Pull> | null = null;
+  #steps = LEAST_STEPS;
 
   #end(kept: boolean): void {
     // A click is no pose.
-    if (!this.#moved) return;
-    if (!kept) {
+    if (!this.#held) return;
+    if (kept) this.#solve(this.#held, MOST_STEPS);
+    else {
       this.#asked = null;
       this.#drag += 1;
       this.#host.pose(this.#start.slice());
