@@ -107,7 +107,7 @@ pub fn test() -> Result<Option<Played>> {
 }
 
 /// A take of 24 frames that moves every control of a twin: read from its file's header, as text.
-fn take_of(twin: &std::path::Path) -> Result<String> {
+fn take_of(twin: &Path) -> Result<String> {
     let bytes = std::fs::read(twin)?;
     let length = u64::from_le_bytes(bytes[..8].try_into()?) as usize;
     let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length])?;

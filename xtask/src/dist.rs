@@ -25,6 +25,11 @@ pub fn check_versions() -> Result<()> {
             bail!("{place}: version {}, the workspace has {want}", package["version"]);
         }
     }
+    // A workspace of its own, which can take no version from ours.
+    let bevy = fs::read_to_string(root().join("apps/bevy/Cargo.toml"))?;
+    if !bevy.lines().any(|line| line == format!("version = \"{want}\"")) {
+        bail!("apps/bevy/Cargo.toml: the workspace has version {want}");
+    }
     let changes = fs::read_to_string(root().join("CHANGELOG.md"))?;
     if !changes.lines().any(|line| line.starts_with(&format!("## {want} "))) {
         bail!("CHANGELOG.md has no section of {want}");

@@ -9,6 +9,7 @@ mod bench;
 mod bench_body;
 mod bench_face;
 mod bench_wild;
+mod bevy;
 mod c;
 mod check;
 mod cross;
@@ -31,7 +32,7 @@ cargo xtask TASK
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
   test    every test of the workspace and of the packages for browsers, C and Python (installs Node.js and Chromium where they are
           missing); `--all`: also the studio's page in headless Chromium, and those that download tools (glTF files packed by
-          gltf-transform, graphs run by onnxruntime, Blender, Ray); `--packages`: those of the packages alone, not the
+          gltf-transform, graphs run by onnxruntime, Blender, Ray, Bevy); `--packages`: those of the packages alone, not the
           workspace's own
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
@@ -77,6 +78,7 @@ fn main() -> Result<()> {
                     cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"])?;
                     cargo(&["test", "--workspace", "--test", "gltf_compressed", "--", "--ignored"])?;
                     python::test_wheel(played.as_ref())?;
+                    bevy::test()?;
                     cargo(&[
                         "test",
                         "--workspace",
