@@ -1,5 +1,6 @@
-// The studio in a real browser, from opening to closing: `node browser.mjs PROGRAM`. Every check stands under the name
-// of what somebody does; the first that fails ends the run with a screenshot.
+// The studio in a real browser, from opening to closing: `node browser.mjs PROGRAM [--quick]`. Every check stands under the name
+// of what somebody does; the first that fails ends the run with a screenshot. `--quick` leaves out what takes minutes: dragging,
+// weights, motion, capture, inverting, and pages of other sizes.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,7 +16,9 @@ import * as weights from "./tabs/weights.mjs";
 /** What tabs check for themselves, once a twin has been learned. */
 const TAB_CHECKS = [hand, weights, motion, capture];
 
-const program = process.argv[2];
+const [program, how] = process.argv.slice(2);
+const quick = how === "--quick";
+const TABS = ["Pose", "Learn", "Invert", "Weights", "Motion", "Capture"];
 const { folder, remove } = await scratch();
 const shots = process.env.UNDERSTUDY_SHOTS ?? join(folder, "shots");
 await mkdir(shots, { recursive: true });
@@ -271,6 +274,21 @@ await step("the twin that came out plays in the browser beside the original", as
   await settled(page);
 });
 
+if (quick) {
+  await step("every tab opens", async () => {
+    for (const tab of TABS) {
+      await page.getByRole("tab", { name: new RegExp(tab) }).click();
+      await page.locator(`#panel-${tab.toLowerCase()} button`).first().waitFor({ timeout: 20_000 });
+      await page.waitForTimeout(500);
+      await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-quick.png`) });
+      assert.deepEqual(await overlaps(), [], tab);
+      await serious(tab);
+    }
+  });
+  console.log(`all of the quick ones in ${((Date.now() - started) / 1000).toFixed(0)} s`);
+  await finish(0);
+}
+
 for (const { check } of TAB_CHECKS) await check({ page, browser, step, folder, project, program, picture, serious, overlaps, shots, address: studio.address });
 
 await step("cancelling a job", async () => {
@@ -369,7 +387,7 @@ await step("nothing serious is found by axe, nothing overlaps: light and dark, t
     await page.emulateMedia({ colorScheme: theme });
     for (const [name, width, height] of [["desk", 1280, 720], ["tablet", 820, 1180], ["zoom", 640, 360]]) {
       await page.setViewportSize({ width, height });
-      for (const tab of ["Pose", "Learn", "Invert", "Weights", "Motion", "Capture"]) {
+      for (const tab of TABS) {
         await page.getByRole("tab", { name: new RegExp(tab) }).click();
         await page.waitForTimeout(350);
         await page.screenshot({ path: join(shots, `${tab.toLowerCase()}-${name}-${theme}.png`) });

@@ -1,11 +1,14 @@
-// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|motion|animation]`. Still pictures, and an
-// animation of the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
+// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|tabs|motion|capture|animation]`. The Pose tab
+// with errors and with points that are dragged, the other tabs, and an animation of the stage as an animated PNG, put together from
+// single pictures here: the format is a few chunks around them.
 
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { TASK, actorVideo, seeFaces, withCamera } from "./tabs/capture.mjs";
 import { handOf } from "./tabs/hand.mjs";
-import { launch, newPage, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
+import { launch, newPage, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
 const [program, out, only] = process.argv.slice(2);
 const wanted = (name) => only === undefined || only === name;
@@ -117,8 +120,9 @@ async function pixels(page, png) {
 }
 
 // A twin to look at beside her: small, but a real one.
-if (wanted("still")) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-if (wanted("still")) {
+const withTwin = ["still", "capture"].some(wanted);
+if (withTwin) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
+if (withTwin) {
   const [data, twin] = [join(folder, "data"), join(folder, "studio/mira.twin")];
   await understudy(program, ["learn", "skin", data, "-o", twin]);
   await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
@@ -145,8 +149,10 @@ try {
     await page.getByRole("button", { name: "Error", exact: true }).first().click();
     await dragged(page);
   }
-  if (wanted("motion")) await actInGame(page);
   if (wanted("animation")) await animate(page);
+  if (wanted("motion")) await actInGame(page);
+  if (wanted("capture")) await perform(page);
+  if (wanted("tabs")) await showTabs(page);
 } finally {
   await browser.close();
   await studio.stop();
@@ -165,6 +171,7 @@ async function dragged(page) {
   await hand.bar.getByRole("button", { name: "Pin", exact: true }).click();
   await hand.drag("brow_L_3", 2, -12);
   await hand.drag("mouth_corner_L", 16, -12);
+  await settled(page);
   await page.mouse.move(700, 300);
   await page.waitForTimeout(400);
   await page.screenshot({ path: join(out, "studio-drag.png") });
@@ -194,6 +201,73 @@ async function actInGame(page) {
   await page.waitForTimeout(1100);
   console.log(`${out}/studio-motion.png: ${await said.textContent()}`);
   await page.screenshot({ path: join(out, "studio-motion.png") });
+}
+
+/** Words that come and go are not for pictures. */
+async function quiet(page) {
+  for (const button of await page.locator(".toast button").all()) await button.click().catch(() => {});
+  await page.mouse.move(640, 716);
+  await page.waitForTimeout(400);
+}
+
+/** Weights on her, a take inverted, and a twin that is learned beside one that was. */
+async function showTabs(page) {
+  await page.getByRole("tab", { name: "Weights" }).click();
+  const weights = page.locator("#panel-weights");
+  await weights.getByRole("button", { name: "Try it with six points" }).click({ timeout: 60_000 });
+  await weights.getByLabel("Kind of weights").selectOption("quasi");
+  await weights.getByRole("button", { name: "Solve", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.state === "solved", null, { timeout: 180_000 });
+  await page.waitForTimeout(1500);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-weights.png") });
+
+  await page.getByRole("tab", { name: "Invert" }).click();
+  await page.getByLabel("Clip of the rig").selectOption("smile");
+  await page.locator("#panel-invert svg.chart").waitFor({ timeout: 60_000 });
+  await page.getByLabel("Frame", { exact: true }).fill("57");
+  await page.waitForTimeout(2000);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-invert.png") });
+
+  await page.getByRole("tab", { name: /Learn/ }).click();
+  const learn = page.locator("#panel-learn");
+  const card = learn.locator("article").first();
+  const begin = async (kind, poses, minutes) => {
+    await page.getByLabel("Kind").selectOption(kind);
+    await page.getByLabel("New poses to sample").fill(String(poses));
+    await page.getByLabel("Minutes of training, about").fill(String(minutes));
+    await page.getByRole("button", { name: "Start learning" }).click();
+  };
+  for (const [kind, poses, minutes] of [["skin", 600, 0.5], ["diff", 600, 0.5]]) {
+    const done = await learn.locator("article[data-state=done]").count();
+    await begin(kind, poses, minutes);
+    await page.waitForFunction((want) => document.querySelectorAll("#panel-learn article[data-state=done]").length > want, done, { timeout: 400_000 });
+  }
+  await begin("face", 600, 3);
+  await card.locator("svg.chart").waitFor({ timeout: 200_000 });
+  await page.waitForTimeout(25_000);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-learn.png") });
+  await card.locator("[data-action=cancel]").click();
+}
+
+/** An actor before the camera, and Mira who does the same. */
+async function perform(page) {
+  if (!existsSync(TASK)) {
+    console.log(`left out: ${out}/studio-capture.png, there is no ${TASK}`);
+    return;
+  }
+  const own = await launch(withCamera(await actorVideo(page, program, folder)));
+  try {
+    const { page: live } = await newPage(own, { permissions: ["camera"], deviceScaleFactor: 1 });
+    await live.goto(`${studio.address}#capture`);
+    await seeFaces(live);
+    await quiet(live);
+    await live.screenshot({ path: join(out, "studio-capture.png") });
+  } finally {
+    await own.close();
+  }
 }
 
 /** The stage alone, while she smiles. */
