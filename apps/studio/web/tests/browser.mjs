@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
+import { closeToasts, launch, newPage, posed, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 import { difference, look, warmth } from "./pixels.mjs";
 import * as capture from "./tabs/capture.mjs";
 import * as hand from "./tabs/hand.mjs";
@@ -190,7 +190,7 @@ await step("a clip's file plays", async () => {
   await settled(page);
   assert.ok(difference(early, await picture("pose")) > 0.1, "scrubbing does not move her");
   // The chosen file's own words are kept short; they are no complaint.
-  for (const button of await page.locator(".toast button").all()) await button.click();
+  await closeToasts(page);
 });
 
 await step("views by keys, pose and mesh as files", async () => {

@@ -88,4 +88,7 @@ export async function settled(page) {
   }
 }
 
+/** Puts away what the page says; words may vanish by themselves meanwhile. */
+export const closeToasts = (page) => page.evaluate(() => document.querySelectorAll(".toast button").forEach((button) => button.click()));
+
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { TASK, actorVideo, seeFaces, withCamera } from "./tabs/capture.mjs";
 import { handOf } from "./tabs/hand.mjs";
-import { launch, newPage, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
+import { closeToasts, launch, newPage, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
 const [program, out, only] = process.argv.slice(2);
 const wanted = (name) => only === undefined || only === name;
@@ -205,7 +205,7 @@ async function actInGame(page) {
 
 /** Words that come and go are not for pictures. */
 async function quiet(page) {
-  for (const button of await page.locator(".toast button").all()) await button.click().catch(() => {});
+  await closeToasts(page);
   await page.mouse.move(640, 716);
   await page.waitForTimeout(400);
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { understudy } from "../harness.mjs";
+import { closeToasts, understudy } from "../harness.mjs";
 import { difference } from "../pixels.mjs";
 
 const SIDE = 31;
@@ -88,7 +88,7 @@ export async function check({ page, step, folder, project, program, picture, ser
     await panel.locator("[data-example]").waitFor();
     await panel.getByRole("button", { name: "Solve", exact: true }).click();
     await page.locator(".toast.bad", { hasText: "other.obj" }).waitFor({ timeout: 30_000 });
-    for (const button of await page.locator(".toast button").all()) await button.click();
+    await closeToasts(page);
     await panel.locator("[data-example] button").click();
   });
 
@@ -144,6 +144,6 @@ export async function check({ page, step, folder, project, program, picture, ser
     await state("solved", 180_000);
     await page.waitForTimeout(800);
     await page.screenshot({ path: join(shots, "weights-mira.png") });
-    for (const button of await page.locator(".toast button").all()) await button.click().catch(() => {});
+    await closeToasts(page);
   });
 }
