@@ -36,7 +36,7 @@ export async function seeFaces(live) {
   await live.waitForFunction(() => document.querySelector("#panel-capture select[aria-label=Twin]").value !== "");
   const [chooser] = await Promise.all([live.waitForEvent("filechooser"), live.getByRole("button", { name: "Face landmarker (.task)…" }).click()]);
   await chooser.setFiles(TASK);
-  await live.waitForFunction(() => document.querySelector("#panel-capture .stage").dataset.task === "ready", null, { timeout: 60_000 });
+  await live.waitForFunction(() => document.querySelector("#panel-capture .stage").dataset.task === "ready", null, { timeout: 120_000 });
   await live.getByRole("button", { name: "Webcam" }).click();
   await live.waitForFunction(() => Number(document.querySelector("#panel-capture .stage").dataset.seen ?? 0) >= 20, null, { timeout: 120_000 });
 }
@@ -118,7 +118,7 @@ export async function check({ page, step, folder, program, address, shots, serio
       assert.ok(lines.every((line) => line.split(",").length === columns));
       const moved = lines[0].split(",").some((_, column) => column > 0 && new Set(lines.slice(1).map((line) => line.split(",")[column])).size > 3);
       assert.ok(moved, "every control stands still");
-      const [model] = await Promise.all([live.waitForEvent("download", { timeout: 60_000 }), live.getByRole("button", { name: "Export GLB" }).click()]);
+      const [model] = await Promise.all([live.waitForEvent("download", { timeout: 120_000 }), live.getByRole("button", { name: "Export GLB" }).click()]);
       assert.equal((await readFile(await model.path())).toString("latin1", 0, 4), "glTF");
       await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
       assert.deepEqual(said(), []);
@@ -136,13 +136,13 @@ export async function check({ page, step, folder, program, address, shots, serio
         };
       });
       const on = () => live.evaluate(() => globalThis.cameras.map((stream) => stream.getTracks().some((track) => track.readyState === "live")));
-      const asked = (count) => live.waitForFunction((wanted) => globalThis.cameras.length === wanted, count, { timeout: 30_000 });
+      const asked = (count) => live.waitForFunction((wanted) => globalThis.cameras.length === wanted, count, { timeout: 120_000 });
       const webcam = live.locator("#panel-capture").getByRole("button", { name: "Webcam" });
       // Asked twice, one camera runs; asked and left, none does.
       await webcam.click();
       await webcam.click();
       await asked(2);
-      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().waitFor({ timeout: 30_000 });
+      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().waitFor({ timeout: 120_000 });
       assert.equal((await on()).filter(Boolean).length, 1);
       await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
       assert.ok(!(await on()).includes(true));

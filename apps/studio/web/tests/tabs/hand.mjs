@@ -183,7 +183,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await other.page.getByLabel("Twin", { exact: true }).selectOption("");
     await other.page.getByRole("button", { name: "Drag", exact: true }).click();
     const bar = other.page.locator("#panel-pose .hand");
-    await bar.getByRole("button", { name: "Teach a twin to follow points" }).waitFor({ timeout: 20_000 });
+    await bar.getByRole("button", { name: "Teach a twin to follow points" }).waitFor({ timeout: 120_000 });
     // Nothing of hers can be dragged by the rig alone.
     assert.equal(await bar.getByLabel("Point", { exact: true }).isVisible(), false);
     assert.deepEqual(other.problems, []);
@@ -195,7 +195,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await other.page.goto(address);
     await waitForPoses(other.page, 2);
     await other.page.getByLabel("Character", { exact: true }).selectOption("rook");
-    await other.page.locator("#panel-pose .side", { hasText: /Hip|Spine|Arm|Leg/i }).waitFor({ timeout: 40_000 });
+    await other.page.locator("#panel-pose .side", { hasText: /Hip|Spine|Arm|Leg/i }).waitFor({ timeout: 120_000 });
     await other.page.keyboard.press("1");
     await other.page.getByRole("button", { name: "Drag", exact: true }).click();
     await settled(other.page);
