@@ -3,7 +3,7 @@
 // single pictures here: the format is a few chunks around them.
 
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { TASK, actorVideo, seeFaces, withCamera } from "./tabs/capture.mjs";
@@ -15,7 +15,9 @@ const wanted = (name) => only === undefined || only === name;
 const [WIDTH, HEIGHT, FRAMES, SECONDS] = [420, 360, 36, 3.5];
 const COLOURS = 128;
 const { folder, remove } = await scratch();
-await mkdir(join(folder, "studio"), { recursive: true });
+/** As a film's project would be called. */
+const project = join(folder, "hero");
+await mkdir(join(project, "studio"), { recursive: true });
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
@@ -119,16 +121,18 @@ async function pixels(page, png) {
   return Buffer.from(data, "base64");
 }
 
-// A twin to look at beside her: small, but a real one.
-const withTwin = ["still", "capture"].some(wanted);
-if (withTwin) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-if (withTwin) {
-  const [data, twin] = [join(folder, "data"), join(folder, "studio/mira.twin")];
-  await understudy(program, ["learn", "skin", data, "-o", twin]);
-  await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+// A twin to look at beside her: small, but a real one; or the file that UNDERSTUDY_TWIN names.
+if (["still", "capture"].some(wanted)) {
+  const [data, twin] = [join(folder, "data"), join(project, "studio/mira.twin")];
+  if (process.env.UNDERSTUDY_TWIN) await copyFile(process.env.UNDERSTUDY_TWIN, twin);
+  else {
+    await understudy(program, ["sample", "mira", "-o", data, "--poses", "800", "--method", "noise", "--exclude", "smile"]);
+    await understudy(program, ["learn", "skin", data, "-o", twin]);
+    await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+  }
 }
-if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(folder, "studio/mira.motion")]);
-const studio = await startStudio(program, folder);
+if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(project, "studio/mira.motion")]);
+const studio = await startStudio(program, project);
 const browser = await launch();
 try {
   const { page } = await newPage(browser, { deviceScaleFactor: 1 });
@@ -224,7 +228,10 @@ async function showTabs(page) {
 
   await page.getByRole("tab", { name: "Invert" }).click();
   await page.getByLabel("Clip of the rig").selectOption("smile");
-  await page.locator("#panel-invert svg.chart").waitFor({ timeout: 60_000 });
+  await page.locator("#panel-invert svg.chart").waitFor({ timeout: 120_000 });
+  // Dear weights: what they cost is seen.
+  await page.locator("#alpha").fill("-2.5");
+  await page.waitForTimeout(8000);
   await page.getByLabel("Frame", { exact: true }).fill("57");
   await page.waitForTimeout(2000);
   await quiet(page);
@@ -234,17 +241,14 @@ async function showTabs(page) {
   const learn = page.locator("#panel-learn");
   const card = learn.locator("article").first();
   const begin = async (kind, poses, minutes) => {
-    await page.getByLabel("Kind").selectOption(kind);
+    await learn.getByLabel("Kind").selectOption(kind);
     await page.getByLabel("New poses to sample").fill(String(poses));
     await page.getByLabel("Minutes of training, about").fill(String(minutes));
     await page.getByRole("button", { name: "Start learning" }).click();
   };
-  for (const [kind, poses, minutes] of [["skin", 600, 0.5], ["diff", 600, 0.5]]) {
-    const done = await learn.locator("article[data-state=done]").count();
-    await begin(kind, poses, minutes);
-    await page.waitForFunction((want) => document.querySelectorAll("#panel-learn article[data-state=done]").length > want, done, { timeout: 400_000 });
-  }
-  await begin("face", 600, 3);
+  await begin("skin", 300, 0.2);
+  await learn.locator("article[data-state=done]").waitFor({ timeout: 400_000 });
+  await begin("face", 300, 3);
   await card.locator("svg.chart").waitFor({ timeout: 200_000 });
   await page.waitForTimeout(25_000);
   await quiet(page);
@@ -263,6 +267,9 @@ async function perform(page) {
     const { page: live } = await newPage(own, { permissions: ["camera"], deviceScaleFactor: 1 });
     await live.goto(`${studio.address}#capture`);
     await seeFaces(live);
+    // Not while the actor does nothing.
+    const acting = () => Object.values(JSON.parse(document.querySelector("#panel-capture .stage").dataset.shapes ?? "{}")).some((score) => score > 0.5);
+    await live.waitForFunction(acting, null, { timeout: 60_000, polling: 30 }).catch(() => {});
     await quiet(live);
     await live.screenshot({ path: join(out, "studio-capture.png") });
   } finally {

@@ -390,9 +390,9 @@ export class Hand {
   #told = 0;
 
   #tell(name: string, mm: number, reach?: string, limits: readonly string[] = []): void {
-    // Words that change sixty times per second cannot be read, nor heard.
+    // Words that change sixty times per second cannot be read, nor heard. What a drag ends with is said.
     const now = performance.now();
-    if (now - this.#told < 120) return;
+    if (this.grips.dragging && now - this.#told < 120) return;
     this.#told = now;
     const how = reach === "too far" || reach === "too near" ? `, ${reach}` : "";
     const ends = limits.length > 0 ? `; at its limit: ${limits.slice(0, 2).join(", ")}${limits.length > 2 ? " …" : ""}` : "";
