@@ -247,7 +247,7 @@ async function showTabs(page) {
     await page.getByRole("button", { name: "Start learning" }).click();
   };
   await begin("skin", 300, 0.2);
-  await learn.locator("article[data-state=done]").waitFor({ timeout: 400_000 });
+  await learn.locator("article[aria-label='skin twin of mira'][data-state=done]").waitFor({ timeout: 400_000 });
   await begin("face", 300, 3);
   await card.locator("svg.chart").waitFor({ timeout: 200_000 });
   await page.waitForTimeout(25_000);
