@@ -239,7 +239,7 @@ async function showTabs(page) {
 
   await page.getByRole("tab", { name: /Learn/ }).click();
   const learn = page.locator("#panel-learn");
-  const card = learn.locator("article").first();
+  const card = learn.locator("article[aria-label='face twin of mira']");
   const begin = async (kind, poses, minutes) => {
     await learn.getByLabel("Kind").selectOption(kind);
     await page.getByLabel("New poses to sample").fill(String(poses));
@@ -250,7 +250,7 @@ async function showTabs(page) {
   await learn.locator("article[aria-label='skin twin of mira'][data-state=done]").waitFor({ timeout: 400_000 });
   await begin("face", 300, 3);
   await card.locator("svg.chart").waitFor({ timeout: 200_000 });
-  await page.waitForTimeout(25_000);
+  await page.waitForTimeout(40_000);
   await quiet(page);
   await page.screenshot({ path: join(out, "studio-learn.png") });
   await card.locator("[data-action=cancel]").click();
