@@ -215,7 +215,7 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await page.locator("#panel-learn").getByText("Nothing has been learned yet").waitFor();
   await page.screenshot({ path: join(shots, "learn-empty.png") });
   await page.getByLabel("Kind").selectOption("skin");
-  await page.getByLabel("New poses to sample").fill("300");
+  await page.getByLabel("New poses to sample").fill("150");
   await page.getByLabel("Minutes of training, about").fill("0.1");
   await page.getByLabel("Follow dragged points").check();
   // A page that looks at the Pose tab alone shall get the twin as well.
@@ -229,7 +229,7 @@ await step("a job runs to its end with progress, and a reload finds it running",
   await card.locator(".progress").waitFor();
   await page.reload();
   await card.locator("[data-action=cancel]").waitFor({ timeout: 120_000 });
-  await card.locator("svg.chart").waitFor({ timeout: 240_000 });
+  await card.locator("svg.chart").waitFor({ timeout: 400_000 });
   await page.screenshot({ path: join(shots, "learn-running.png") });
   await page.locator("#panel-learn article[data-state=done]").waitFor({ timeout: 400_000 });
   await other.page.locator(".toast", { hasText: "it is on the Pose tab now" }).waitFor({ timeout: 120_000 });

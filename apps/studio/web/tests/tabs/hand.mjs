@@ -1,5 +1,6 @@
 // Posing by hand on the Pose tab: points of a face and handles of a body dragged with the mouse, with fingers and with keys; pins,
-// both sides, undo, keys on the timeline, export. The twin that the Learn tab made is on the stage.
+// both sides, undo, keys on the timeline, export. The twin that the Learn tab made is on the stage: it learned for seconds, so that
+// little is asked of it and all else of the rig.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
