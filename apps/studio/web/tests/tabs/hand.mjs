@@ -105,7 +105,8 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await hand.drag("mouth_corner_L", 14, -10);
     const [left, right] = [(await hand.choose("mouth_corner_L")).place, (await hand.choose("mouth_corner_R")).place];
     assert.ok(apart(right, rest) > 0.15, "the other side does not move");
-    assert.ok(apart([-left[0], left[1], left[2]], right) < 0.15, `not each other's mirror image: ${left} ${right}`);
+    // As far as is seen: a screen knows no depth.
+    assert.ok(apart([-left[0], left[1]], right.slice(0, 2)) < 0.1, `not each other's mirror image: ${left} ${right}`);
     await page.getByLabel("Both sides").uncheck();
     await page.getByRole("button", { name: "Reset all" }).click();
     await settled(page);
