@@ -8,9 +8,9 @@ use super::particle::{Forces, Particle, PathPiece};
 use super::path::Walk;
 use super::point::LatentPoint;
 use super::random_force::RandomForce;
-use super::route::route;
+use super::route::{Hop, hops, route};
 use super::space::Workspace;
-use super::{Bridge, Motion};
+use super::{Model, Motion};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use understudy_core::Random;
@@ -40,7 +40,7 @@ impl PlayConfig {
     pub fn check(&self) -> Result<(), CommandError> {
         let Forces { stiffness, drag, random, random_frames, likelihood } = self.forces;
         let numbers = [
-            ("the stiffness", stiffness, 1),
+            ("the stiffness", stiffness, 5),
             ("the drag", drag, 1),
             ("the random force", random, 1),
             ("the likelihood force", likelihood, 1),
@@ -106,7 +106,7 @@ enum Phase {
     /// Training frames as they are; the particle's distance to the first of them fades out.
     Segment { next: u32, end: u32, offset: LatentPoint, passed: u32 },
     /// To the end of a bridge, then over it.
-    Hop { to: usize },
+    Hop(Hop),
     /// The other particle, and what is left of the blend.
     Blend { model: usize, particle: Particle, anchor: LatentPoint, passed: u32 },
     /// Other particles, how much of them is in already, and how many frames are left.
@@ -245,13 +245,17 @@ impl Actor {
         Ok(())
     }
 
-    /// Leaves everything but what fades: a blend is finished, a mix is faded out.
+    /// Leaves everything but what fades: a walk is braked, a blend is finished, a mix is faded out.
     fn stop(&mut self) {
         let blend = self.config.blend;
         let front = self.phases.pop_front();
         self.phases.clear();
         self.narrow = 1.0;
         match front {
+            Some(Phase::Walk { .. }) => {
+                self.walk.brake();
+                self.phases.push_back(Phase::Walk { narrow: 1.0 });
+            }
             Some(Phase::Blend { .. }) => self.phases.extend(front),
             Some(Phase::Mix { parts, passed, left }) => {
                 self.phases.push_back(Phase::Mix { parts, passed, left: left.min(passed.min(blend)) });
@@ -307,7 +311,7 @@ impl Actor {
                 }
                 let fade = 1.0 - ease(f64::from(passed + 1) / f64::from(self.config.blend.max(1)));
                 let x = point + offset * fade;
-                self.particle = Particle { v: x - self.particle.x, x };
+                self.particle = Particle::moving(x, x - self.particle.x);
                 (self.anchor, self.narrow, self.strain) = (point, 1.0, (0.0, 0.0));
                 self.pose(motion, work, out);
                 if next < end {
@@ -316,7 +320,7 @@ impl Actor {
                 }
                 return true;
             }
-            Phase::Hop { to } => self.plan_hop(motion, work, to),
+            Phase::Hop(hop) => self.plan_hop(motion, work, hop),
             Phase::Blend { model, mut particle, anchor, passed } => {
                 self.hover(motion, work, out);
                 let strain = self.swing(motion, work, model, &mut particle, anchor, anchor, 1.0);
@@ -500,20 +504,16 @@ impl Actor {
 
     /// Hops over bridges to another model; false where none leads there.
     fn travel(&mut self, motion: &Motion, to: usize) -> bool {
-        let Some(way) = route(motion.bridges(), motion.models().len(), self.model, to) else { return false };
-        way[1..].iter().rev().for_each(|model| self.phases.push_front(Phase::Hop { to: *model }));
+        let paces: Vec<f64> = motion.models().iter().map(Model::pace).collect();
+        let way = hops(motion.bridges(), &paces, self.model, self.particle.x, to);
+        let Some(way) = way else { return false };
+        way.into_iter().rev().for_each(|hop| self.phases.push_front(Phase::Hop(hop)));
         true
     }
 
-    /// To the nearest bridge, then a blend over it.
-    fn plan_hop(&mut self, motion: &Motion, work: &mut Workspace, to: usize) {
-        let ends = motion.bridges().iter().filter_map(|bridge: &Bridge| match (bridge.from, bridge.to) {
-            (a, b) if (a, b) == (self.model, to) => Some((bridge.from_point, bridge.to_point)),
-            (a, b) if (b, a) == (self.model, to) => Some((bridge.to_point, bridge.from_point)),
-            _ => None,
-        });
-        let near = |point: LatentPoint| (point - self.particle.x).length_squared();
-        let Some((here, there)) = ends.min_by(|a, b| near(a.0).total_cmp(&near(b.0))) else { return };
+    /// To a bridge, then a blend over it.
+    fn plan_hop(&mut self, motion: &Motion, work: &mut Workspace, hop: Hop) {
+        let Hop { to, here, there } = hop;
         let particle = Particle::new(there);
         self.phases.push_front(Phase::Blend { model: to, particle, anchor: there, passed: 0 });
         self.begin_walk(motion, work, here, None, false, 1.0);
@@ -554,7 +554,7 @@ impl Actor {
         let length = self.walk.length(|frame| space.point(frame));
         let least = if narrow < 1.0 { self.config.blend.max(1) } else { 1 };
         let own = (length / model.pace()).ceil().min(LONGEST_WALK) as u32;
-        self.walk.begin(length, frames.unwrap_or(own).max(least));
+        self.walk.begin(length, frames.unwrap_or_else(|| Walk::eased(own)).max(least));
     }
 
     /// Picks the next of the poses to idle around.

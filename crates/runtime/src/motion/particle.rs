@@ -3,8 +3,12 @@
 //!
 //! The path constraint `‖x − p(t)‖ ≤ r` adds `F_c = λ g`, `g = x − p`, `λ = −(gᵀF + G) / gᵀg` (5.9, whose sign is
 //! wrong in print), `G = ‖ẋ − ṗ‖² + 2α gᵀ(ẋ − ṗ) + ½ β² (gᵀg − r²)` (5.10), `β = α²`, and only where it pulls
-//! towards the path. It acts beyond `0.98 r`, where `g` is no longer small, and what one frame still overshoots is
-//! projected back at its end.
+//! towards the path. It acts beyond `0.98 r`, where `g` is no longer small. One step per frame is too long for a constraint
+//! that sets in within it: a frame that leads there is integrated again in [`SUBSTEPS`] steps, with the forces of the first
+//! (the likelihood, which is what costs, is not asked again). What is still overshot is projected back at the frame's end.
+//!
+//! A path that goes further in a frame than its radius is wide carries the particle along: motion is relative to the path,
+//! and of a change of the path's pace at most [`SLIP`] is felt.
 
 use super::point::LatentPoint;
 use serde::{Deserialize, Serialize};
@@ -14,12 +18,16 @@ pub const ACTIVE: f64 = 0.98;
 /// Fastest motion relative to the path, radii per frame: a path that starts or stops is faster than its radius is
 /// wide, and no integration of one step per frame survives that.
 const FASTEST: f64 = 0.5;
+/// What of a change of the path's pace the particle feels, radii per frame at most.
+const SLIP: f64 = 0.3;
+/// Steps of a frame in which the constraint acts.
+const SUBSTEPS: usize = 16;
 
 /// Forces on a particle; lengths are radii of the path, times are frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Forces {
-    /// `α`, per frame.
+    /// `α`, per frame; the constraint stops what leads out in about half of its inverse.
     pub stiffness: f64,
     /// Drag on the motion relative to the path, per frame: what the random force adds must go somewhere.
     pub drag: f64,
@@ -33,7 +41,7 @@ pub struct Forces {
 
 impl Default for Forces {
     fn default() -> Self {
-        Self { stiffness: 0.5, drag: 0.15, random: 0.015, random_frames: 10.0, likelihood: 0.02 }
+        Self { stiffness: 4.0, drag: 0.15, random: 0.015, random_frames: 10.0, likelihood: 0.02 }
     }
 }
 
@@ -62,12 +70,19 @@ pub struct Particle {
     pub x: LatentPoint,
     /// Per frame.
     pub v: LatentPoint,
+    /// What the path went in the last frame.
+    carried: LatentPoint,
 }
 
 impl Particle {
     /// At rest.
     pub fn new(x: LatentPoint) -> Self {
-        Self { x, v: LatentPoint::default() }
+        Self::moving(x, LatentPoint::default())
+    }
+
+    /// On its own way, which no path carried it.
+    pub fn moving(x: LatentPoint, v: LatentPoint) -> Self {
+        Self { x, v, carried: LatentPoint::default() }
     }
 
     /// Moves on by one frame; `force(t, x)` with `t` from 0 to 1 within the frame. Gives how far the projection at the
@@ -78,11 +93,39 @@ impl Particle {
         forces: &Forces,
         mut force: impl FnMut(f64, LatentPoint) -> LatentPoint,
     ) -> f64 {
+        self.carry(path);
         self.slow_down(path);
-        self.advance(path, forces, 0.0, 1.0, &mut force);
+        let before = *self;
+        // The three moments that a step of fourth order asks for: beginning, middle (the later of two answers), end.
+        let mut felt = [LatentPoint::default(); 3];
+        self.advance(path, forces, 0.0, 1.0, &mut |t, x| {
+            let answer = force(t, x);
+            felt[(2.0 * t).round() as usize] = answer;
+            answer
+        });
+        if before.leaves(path, 0.0) || self.leaves(path, 1.0) {
+            *self = before;
+            let step = 1.0 / SUBSTEPS as f64;
+            for index in 0..SUBSTEPS {
+                self.advance(path, forces, index as f64 * step, step, &mut |t, _| between(felt, t));
+            }
+        }
         let moved = self.project(path);
         self.slow_down(path);
         moved
+    }
+
+    /// Takes the particle along where the path changes its pace.
+    fn carry(&mut self, path: PathPiece) {
+        let change = path.pace() - self.carried;
+        let (size, most) = (change.length(), SLIP * path.radius);
+        self.v += change * (1.0 - (most / size.max(f64::MIN_POSITIVE)).min(1.0));
+        self.carried = path.pace();
+    }
+
+    /// Whether it is where the constraint acts, at a moment of the frame.
+    fn leaves(&self, path: PathPiece, t: f64) -> bool {
+        (self.x - (path.from + path.pace() * t)).length() > ACTIVE * path.radius
     }
 
     /// Bounds the velocity relative to the path.
@@ -132,6 +175,12 @@ impl Particle {
     }
 }
 
+/// The force at a moment of a frame, through those at its beginning, middle and end.
+fn between([early, middle, late]: [LatentPoint; 3], t: f64) -> LatentPoint {
+    let (a, b) = (2.0 * t - 1.0, t * (1.0 - t));
+    early * (-a * (1.0 - t)) + middle * (4.0 * b) + late * (a * t)
+}
+
 /// `F + F_c` for a unit mass.
 fn acceleration(
     path: PathPiece,
@@ -172,7 +221,7 @@ mod tests {
         let path = PathPiece { from, to, radius: 100.0 };
         let mut run = |steps: usize| {
             let mut particle =
-                Particle { x: LatentPoint::new(&[0.2, -0.1]), v: LatentPoint::new(&[0.5, 0.4]) };
+                Particle::moving(LatentPoint::new(&[0.2, -0.1]), LatentPoint::new(&[0.5, 0.4]));
             let h = 1.0 / steps as f64;
             (0..steps).for_each(|step| particle.advance(path, &forces, step as f64 * h, h, &mut force));
             particle.x

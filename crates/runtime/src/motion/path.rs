@@ -9,6 +9,9 @@ use super::point::LatentPoint;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+/// Frames in which a walk comes to its pace, and to its end: a path that starts at once jerks.
+const EASE: u32 = 6;
+
 /// The cost of a step.
 fn cost(a: LatentPoint, b: LatentPoint) -> f64 {
     let squared = (a - b).length_squared();
@@ -180,7 +183,10 @@ pub(super) struct Walk {
     next: usize,
     /// Where it is.
     here: LatentPoint,
+    /// How far it goes in a frame at full pace.
     step: f64,
+    /// Frames of either end in which it gets there.
+    ease: u32,
     /// Whether it goes to the end.
     whole: bool,
     /// Frames of the whole walk and those left.
@@ -210,11 +216,29 @@ impl Walk {
         sum
     }
 
-    /// Begins to walk it in so many frames.
+    /// Begins to walk it in so many frames: as fast everywhere, but for the [`EASE`] frames at both ends.
     pub fn begin(&mut self, length: f64, frames: u32) {
         (self.next, self.here, self.whole) = (0, self.from, true);
         (self.frames, self.left) = (frames, frames);
-        self.step = length / f64::from(frames.max(1));
+        self.ease = EASE.min(frames / 2);
+        self.step = length / f64::from((frames - self.ease).max(1));
+    }
+
+    /// Frames of a way that takes so many at full pace.
+    pub fn eased(frames: u32) -> u32 {
+        frames.saturating_add(EASE.min(frames))
+    }
+
+    /// Brings it to a stop as soon as it can without a jerk.
+    pub fn brake(&mut self) {
+        self.cut(self.ease);
+    }
+
+    /// The share of the full pace in the frame that comes, `left` being what is left after it.
+    fn speed(&self) -> f64 {
+        let (first, last) = (self.frames - self.left, self.left + 1);
+        let ramp = |frames: u32| f64::from(frames) / f64::from(self.ease + 1);
+        ramp(first).min(ramp(last)).min(1.0)
     }
 
     /// Ends it after so many frames, wherever that is.
@@ -232,7 +256,7 @@ impl Walk {
             self.here = self.to;
             return Some(self.to);
         }
-        let mut wanted = self.step;
+        let mut wanted = self.step * self.speed();
         loop {
             let corner = self.corner(self.next, &point);
             let there = self.here.distance(corner);
@@ -314,16 +338,40 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_the_same_distance_every_frame_and_ends_at_the_end() {
+    fn a_walk_eases_in_and_out_goes_the_same_distance_between_and_ends_at_the_end() {
         let points = [LatentPoint::new(&[1.0, 0.0]), LatentPoint::new(&[1.0, 0.0])];
         let mut walk = Walk { middle: vec![0, 1], to: LatentPoint::new(&[1.0, 3.0]), ..Walk::default() };
         let length = walk.length(|frame| points[frame]);
         assert!((length - 4.0).abs() < 1e-12);
-        walk.begin(length, 8);
-        let places: Vec<LatentPoint> = std::iter::from_fn(|| walk.advance(|frame| points[frame])).collect();
-        assert_eq!((places.len(), places[7]), (8, walk.to));
-        assert!(places[0].distance(LatentPoint::new(&[0.5, 0.0])) < 1e-12);
-        assert!(places[2].distance(LatentPoint::new(&[1.0, 0.5])) < 1e-12);
+        walk.begin(length, 30);
+        let mut places: Vec<LatentPoint> = vec![walk.from];
+        places.extend(std::iter::from_fn(|| walk.advance(|frame| points[frame])));
+        assert_eq!((places.len(), places[30]), (31, walk.to));
+        // Along the corner the way is longer than the distance of two places.
+        let gone: Vec<f64> = places
+            .windows(2)
+            .map(|pair| {
+                let d = pair[1] - pair[0];
+                d.0[0].abs() + d.0[1].abs()
+            })
+            .collect();
+        let (full, ease) = (4.0 / 24.0, 6);
+        assert!(gone[ease..30 - ease].iter().all(|one| (one - full).abs() < 1e-12), "{gone:?}");
+        for k in 0..ease {
+            let share = (k + 1) as f64 / (ease + 1) as f64;
+            assert!((gone[k] - share * full).abs() < 1e-12 && (gone[29 - k] - share * full).abs() < 1e-12);
+        }
+        // Broken off, it slows down as at its end.
+        walk.begin(length, 30);
+        (0..12).for_each(|_| drop(walk.advance(|frame| points[frame])));
+        walk.brake();
+        let mut last = walk.here;
+        let mut slower = std::iter::from_fn(|| walk.advance(|frame| points[frame])).map(|to| {
+            let d = to - std::mem::replace(&mut last, to);
+            d.0[0].abs() + d.0[1].abs()
+        });
+        let slower: Vec<f64> = slower.by_ref().collect();
+        assert!(slower.len() == ease && slower.windows(2).all(|pair| pair[1] < pair[0]), "{slower:?}");
         let mut still = Walk::default();
         still.begin(0.0, 3);
         assert_eq!(std::iter::from_fn(|| still.advance(|frame| points[frame])).count(), 3);
