@@ -22,6 +22,8 @@ const ALONG_SIGHT: f64 = 0.05;
 const ENOUGH_CM: f64 = 0.003;
 /// Damping of the first step, cm²: how far points may stay off where controls would go through their whole range.
 const DAMPING: f64 = 1e-4;
+/// A step that leaves more than this of the cost leads nowhere.
+const STILL: f64 = 0.999;
 /// Evaluations of the rig per place of the cursor, beside those that measure derivatives.
 const MOST_EVALUATIONS: usize = 12;
 /// How long derivatives may take, about: a rig that answers slowly has those measured that matter most.
@@ -221,17 +223,20 @@ impl RigDrag {
             if after < before {
                 (controls, now) = (tried, there);
                 damping = (damping * 0.3).max(DAMPING * 0.01);
-                // Who holds still far from the goal is at the end of what the rig can do.
-                if after > before * 0.999 {
+                if after <= before * STILL {
+                    continue;
+                }
+                // Who holds still far from the goal, by derivatives of here, is at the end of what the rig can do.
+                if fresh {
                     break;
                 }
-            } else if !fresh {
-                // Differences of another pose are no help here.
-                self.measure(rig, &controls)?;
-                fresh = true;
-            } else {
+            } else if fresh {
                 damping *= 10.0;
+                continue;
             }
+            // Differences of another pose are no help here.
+            self.measure(rig, &controls)?;
+            fresh = true;
         }
         let off = wish.moved.iter().map(|moved| {
             let place = self.vertices.iter().position(|vertex| *vertex == moved.vertex);
@@ -331,8 +336,8 @@ impl RigDrag {
 
 /// Whether everything that is held is where it shall be.
 fn done(goals: &[Goal], now: &[DVec3]) -> bool {
-    let held = goals.iter().zip(now).filter(|(goal, _)| goal.weight == 1.0);
-    held.into_iter().all(|(goal, now)| goal.seen(goal.place - *now).length() <= ENOUGH_CM)
+    let mut held = goals.iter().zip(now).filter(|(goal, _)| goal.weight == 1.0);
+    held.all(|(goal, now)| goal.seen(goal.place - *now).length() <= ENOUGH_CM)
 }
 
 /// The vertices that a wish is about, each once.

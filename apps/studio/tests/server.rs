@@ -726,8 +726,8 @@ fn points_of_the_rig_come_under_the_cursor_and_pins_hold() {
         let specs = face.rig.specs();
         assert!(specs.check_range(&understudy_core::Controls(controls.clone())).is_ok());
         let mouth = face.mouth();
-        let others = (0..controls.len()).filter(|control| !mouth.contains(control));
-        assert!(others.into_iter().all(|control| controls[control] == crude[control]));
+        let mut others = (0..controls.len()).filter(|control| !mouth.contains(control));
+        assert!(others.all(|control| controls[control] == crude[control]));
         // Back where the drag began: the first pose, to the bit.
         let back = command(&mut socket, 4, ask(&face.start, [0.0; 3])).await;
         assert_eq!(controls_of(&back), face.start);
