@@ -125,9 +125,10 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     const { at, place } = await hand.choose("mouth_corner_R");
     const client = await page.context().newCDPSession(page);
     const touch = (type, x, y) => client.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : [{ x, y, id: 1 }] });
-    await touch("touchStart", at[0] + 6, at[1] + 4);
+    // A finger is beside the point, on the side where no other one is.
+    await touch("touchStart", at[0] - 5, at[1] + 4);
     for (let move = 1; move <= 8; move++) {
-      await touch("touchMove", at[0] + 6 - 2 * move, at[1] + 4 - move);
+      await touch("touchMove", at[0] - 5 - 2 * move, at[1] + 4 - move);
       await page.waitForTimeout(20);
     }
     await touch("touchEnd");
