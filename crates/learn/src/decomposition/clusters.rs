@@ -20,8 +20,9 @@ const FRAMES: usize = 48;
 
 /// One-bone weights and bones for `count` clusters: starts with one and splits the worst, by Lloyd's
 /// rounds between (Linde, Buzo and Gray 1980, as Le and Deng do).
-pub fn cluster(animation: &Animation, count: usize) -> State {
-    let few = cluster_thinned(&animation.thinned(FRAMES), count);
+/// `go` hears the error before every split, and may end them with the bones that there are by `false`.
+pub fn cluster(animation: &Animation, count: usize, go: &mut impl FnMut(f64) -> bool) -> State {
+    let few = cluster_thinned(&animation.thinned(FRAMES), count, go);
     let mut state = State { bones: 0, offsets: Vec::new(), rows: few.rows };
     for bone in 0..few.bones {
         let own: Vec<usize> =
@@ -31,7 +32,7 @@ pub fn cluster(animation: &Animation, count: usize) -> State {
     state
 }
 
-fn cluster_thinned(animation: &Animation, count: usize) -> State {
+fn cluster_thinned(animation: &Animation, count: usize, go: &mut impl FnMut(f64) -> bool) -> State {
     let frames = animation.frames();
     let mut state = State {
         bones: 1,
@@ -42,6 +43,9 @@ fn cluster_thinned(animation: &Animation, count: usize) -> State {
     while state.bones < count {
         let mut totals = vec![0.0; state.bones];
         owners.iter().for_each(|(bone, cost)| totals[*bone] += cost);
+        if !go(animation.rmse(totals.iter().sum())) {
+            break;
+        }
         let worst =
             (0..state.bones).max_by(|a, b| totals[*a].total_cmp(&totals[*b])).expect("one bone at least");
         let seed = (0..owners.len())

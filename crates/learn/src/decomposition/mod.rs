@@ -189,7 +189,7 @@ pub fn decompose(
 ) -> Result<Decomposed, DecompositionError> {
     settings.check()?;
     let animation = Animation::new(rest, frames)?;
-    let mut search = Search::new(&animation, settings);
+    let mut search = Search::new(&animation, settings, &mut watch);
     let stop = search.descend(&mut watch);
     Ok(search.finish(rest, stop))
 }
@@ -205,7 +205,7 @@ pub fn decompose_affine(
 ) -> Result<Decomposed, DecompositionError> {
     settings.check()?;
     let animation = Animation::new(rest, frames)?;
-    let mut search = Search::new(&animation, settings);
+    let mut search = Search::new(&animation, settings, &mut watch);
     let mut stop = search.descend(&mut watch);
     if stop != Stop::Asked {
         stop = search.stretch(rounds, &mut watch);

@@ -63,14 +63,25 @@ pub struct Search<'a> {
     iteration: usize,
     moved_bones: usize,
     history: Vec<f64>,
+    /// Whether the listener asked to stop before the first iteration.
+    asked: bool,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(animation: &'a Animation, settings: &'a DecompositionSettings) -> Self {
-        let state = clusters::cluster(animation, settings.bones);
+    /// Begins with clusters of vertices that move alike; `watch` hears of every split as of iteration 0.
+    pub fn new(
+        animation: &'a Animation,
+        settings: &'a DecompositionSettings,
+        watch: &mut impl FnMut(DecompositionProgress) -> bool,
+    ) -> Self {
+        let mut asked = false;
+        let state = clusters::cluster(animation, settings.bones, &mut |rmse| {
+            asked = !watch(DecompositionProgress { iteration: 0, rmse });
+            !asked
+        });
         let energy = weights::review(animation, &state).costs.iter().sum();
         let history = vec![animation.rmse(energy)];
-        Self { animation, settings, state, energy, iteration: 0, moved_bones: 0, history }
+        Self { animation, settings, state, energy, iteration: 0, moved_bones: 0, history, asked }
     }
 
     /// One round of weights and bones on some state. Returns its energy.
@@ -82,6 +93,9 @@ impl<'a> Search<'a> {
 
     /// Iterates until nothing gains.
     pub fn descend(&mut self, watch: &mut impl FnMut(DecompositionProgress) -> bool) -> Stop {
+        if self.asked {
+            return Stop::Asked;
+        }
         let mut failed = Vec::new();
         let mut momentum = Momentum::default();
         loop {

@@ -194,4 +194,14 @@ fn bad_settings_and_stops() {
     let stopped = stopped.expect("what there is is good");
     assert_eq!((stopped.stop, stopped.iterations), (Stop::Asked, 2));
     assert_laws(&stopped, &frames, &settings);
+    // Before the first iteration as well, while bones are still found: with those that there are.
+    let mut splits = 0;
+    let early = decompose(&rest, &views(&frames), &settings, |progress| {
+        splits += 1;
+        assert_eq!(progress.iteration, 0);
+        splits < 2
+    });
+    let early = early.expect("what there is is good");
+    assert_eq!((early.stop, early.iterations, early.centres.len()), (Stop::Asked, 0, 2));
+    assert_laws(&early, &frames, &DecompositionSettings { bones: 2, ..settings });
 }
