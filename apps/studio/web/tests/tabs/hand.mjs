@@ -149,7 +149,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     const scrub = page.getByLabel("Time in the clip");
     await scrub.fill("2");
     await settled(page);
-    await page.getByLabel("Auto").check();
+    await page.locator("#panel-pose").getByLabel("Auto", { exact: true }).check();
     await hand.drag("mouth_corner_L", 14, -12);
     const posed = (await hand.choose("mouth_corner_L")).place;
     assert.equal(await page.locator("#panel-pose .marks button").count(), 2);
@@ -172,7 +172,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await page.locator("#panel-pose canvas").focus();
     await page.keyboard.press("Control+z");
     assert.equal(await page.locator("#panel-pose .marks button").count(), 1);
-    await page.getByLabel("Auto").uncheck();
+    await page.locator("#panel-pose").getByLabel("Auto", { exact: true }).uncheck();
     await page.locator("#panel-pose select[aria-label=Clip]").selectOption("");
     await page.getByLabel("Search controls").fill("");
   });
