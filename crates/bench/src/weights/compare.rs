@@ -7,9 +7,10 @@ use super::mesh_ik::MeshIk;
 use super::shapes::{Shape, figure, hand, pants};
 use crate::console::{Console, print, table};
 use anyhow::{Result, anyhow, bail};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
-use understudy_core::{Affine3A, Controls, GlobalPose, Mesh, SkinWeights, Vec3};
+use understudy_core::{Affine3A, Controls, GlobalPose, Mesh, MeshParts, SkinWeights, Vec3};
 use understudy_jobs::rigs;
 use understudy_learn::decomposition::{DecompositionSettings, decompose};
 use understudy_report::raster::{Actor, Camera, RenderSettings, render};
@@ -128,7 +129,12 @@ fn fox() -> Result<Scene> {
     let model = understudy_io::gltf::read(&data.join("gltf/Fox/Fox.glb"))?;
     let skeleton = model.skeleton.as_ref().ok_or_else(|| anyhow!("it has no bones"))?;
     let scaled = |all: Vec<Vec3>| -> Vec<Vec3> { all.into_iter().map(|p| p * SCALE).collect() };
-    let mesh = model.mesh.with_positions(&scaled(model.rest_vertices()))?;
+    // Every triangle of the file has vertices of its own: those at one place are one here.
+    let (mesh, kept) = welded(&model.mesh.with_positions(&scaled(model.rest_vertices()))?)?;
+    let vertices_of = |all: Vec<Vec3>| -> Vec<Vec3> {
+        let all = scaled(all);
+        kept.iter().map(|v| all[*v]).collect()
+    };
     let places = |globals: &[Affine3A]| scaled(globals.iter().map(|g| Vec3::from(g.translation)).collect());
     let rest = places(skeleton.rest_global());
     let (low, high) = mesh.bounds();
@@ -165,7 +171,7 @@ fn fox() -> Result<Scene> {
     for (number, clip) in model.clips.iter().enumerate().take(3) {
         for share in [0.2, 0.45, 0.8] {
             let time = share * clip.duration();
-            let vertices = scaled(model.evaluate_at(clip, time));
+            let vertices = vertices_of(model.evaluate_at(clip, time));
             if number < 2 {
                 examples.push(vertices);
                 continue;
@@ -190,6 +196,26 @@ fn fox() -> Result<Scene> {
         view: [90.0, 5.0],
         rounds: 40,
     })
+}
+
+/// The mesh with one vertex at every place, and which of the old ones each is.
+fn welded(mesh: &Mesh) -> Result<(Mesh, Vec<usize>)> {
+    let mut kept: Vec<usize> = Vec::new();
+    let mut first = HashMap::new();
+    let new: Vec<u32> = mesh
+        .positions()
+        .iter()
+        .enumerate()
+        .map(|(vertex, place)| {
+            *first.entry(place.to_array().map(f32::to_bits)).or_insert_with(|| {
+                kept.push(vertex);
+                kept.len() as u32 - 1
+            })
+        })
+        .collect();
+    let faces = mesh.faces().iter().map(|face| face.map(|corner| new[corner as usize])).collect();
+    let positions = kept.iter().map(|vertex| mesh.positions()[*vertex]).collect();
+    Ok((MeshParts { positions, faces, ..MeshParts::default() }.build()?, kept))
 }
 
 /// Random poses of the limbs; control points spread over the body.
@@ -302,7 +328,14 @@ fn compare(scene: &Scene, folder: &Path) -> Result<Vec<Vec<String>>> {
         Ok(DragRig::new(mesh, &skin_of(values, h)?, &places, &all, &settings)?)
     };
     let (fast, ours) = (drag(&initial.values)?, drag(&best.values)?);
-    let resting = Arap::new(mesh, held)?;
+    // A part that nothing is held of is nowhere for a method that knows the surface alone.
+    let resting = match Arap::new(mesh, held) {
+        Ok(resting) => Some(resting),
+        Err(problem) => {
+            print(&format!("  as rigid as possible: {problem}"));
+            None
+        }
+    };
     let mut mesh_ik = MeshIk::new(mesh, &slices, held)?;
     // Whether it is given where handles go, or where their vertices do.
     let mut methods: Vec<(&str, bool, Deform)> = vec![
@@ -325,21 +358,6 @@ fn compare(scene: &Scene, folder: &Path) -> Result<Vec<Vec<String>>> {
             }),
         ),
         (
-            "ARAP, full mesh",
-            false,
-            Box::new(|targets| {
-                let mut arap = resting.clone();
-                // The targets are far: half way first.
-                for share in [0.25, 0.5, 0.75] {
-                    let near: Vec<Vec3> =
-                        at_rest.iter().zip(targets).map(|(a, b)| a.lerp(*b, share)).collect();
-                    arap.deform(&near, 40)?;
-                }
-                arap.deform(targets, 200)?;
-                Ok(arap.positions())
-            }),
-        ),
-        (
             "MeshIK",
             false,
             Box::new(|targets| {
@@ -348,6 +366,26 @@ fn compare(scene: &Scene, folder: &Path) -> Result<Vec<Vec<String>>> {
             }),
         ),
     ];
+    if let Some(resting) = &resting {
+        methods.insert(
+            2,
+            (
+                "ARAP, full mesh",
+                false,
+                Box::new(|targets| {
+                    let mut arap = resting.clone();
+                    // The targets are far: half way first.
+                    for share in [0.25, 0.5, 0.75] {
+                        let near: Vec<Vec3> =
+                            at_rest.iter().zip(targets).map(|(a, b)| a.lerp(*b, share)).collect();
+                        arap.deform(&near, 40)?;
+                    }
+                    arap.deform(targets, 200)?;
+                    Ok(arap.positions())
+                }),
+            ),
+        );
+    }
     let given = |test: usize, by_handle: bool| -> Vec<Vec3> {
         match &scene.goals {
             Some(goals) if by_handle => goals[test].clone(),
