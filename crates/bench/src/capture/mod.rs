@@ -1,16 +1,18 @@
 //! Performance capture on actors whose weights are known: the solver of inverse rendering, what each of its terms is worth,
 //! optical flow against the exact motion, and heads that turn.
 
+mod nets;
 mod optimiser;
 
 use crate::console::print;
 use anyhow::{Result, bail};
 use clap::Args;
+use std::path::PathBuf;
 
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct CaptureArguments {
-    /// optimiser, terms, flow, head, window [default: all].
+    /// optimiser, terms, flow, head, window [default: all], and nets where --nets are given.
     pub sections: Vec<String>,
     /// Length of each clip, s.
     #[arg(long, value_name = "S", default_value_t = 4.0)]
@@ -24,13 +26,16 @@ pub struct CaptureArguments {
     /// Spread of landmarks, pixels at 512 rows.
     #[arg(long, value_name = "PX", default_value_t = 1.0)]
     pub marks: f64,
+    /// Landmark nets of `understudy learn landmarks`.
+    #[arg(long, value_name = "FILE.landmarks")]
+    pub nets: Option<PathBuf>,
 }
 
 /// Runs the sections, each of which prints its figures.
 pub fn run(arguments: &CaptureArguments) -> Result<()> {
-    const ALL: [&str; 5] = ["optimiser", "terms", "flow", "head", "window"];
+    const ALL: [&str; 6] = ["optimiser", "terms", "flow", "head", "window", "nets"];
     let chosen: Vec<&str> = match arguments.sections.is_empty() {
-        true => ALL.to_vec(),
+        true => ALL.into_iter().filter(|name| *name != "nets" || arguments.nets.is_some()).collect(),
         false => arguments.sections.iter().map(String::as_str).collect(),
     };
     if let Some(other) = chosen.iter().find(|name| !ALL.contains(name)) {
@@ -44,6 +49,7 @@ pub fn run(arguments: &CaptureArguments) -> Result<()> {
             "terms" => optimiser::terms(&cast, arguments)?,
             "flow" => optimiser::flows(&cast, arguments)?,
             "head" => optimiser::heads(&cast, arguments)?,
+            "nets" => nets::run(&cast, arguments.nets.as_deref())?,
             _ => optimiser::window(&cast, arguments)?,
         }
     }
