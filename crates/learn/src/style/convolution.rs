@@ -7,12 +7,26 @@
 use super::tensor::Tensor;
 use crate::matrix::{View, multiply};
 use rayon::prelude::*;
+use std::cell::RefCell;
 
 /// Numbers in the columns of a band.
 const BAND: usize = 1 << 16;
 
 /// Groups of images whose gradients are summed apart.
 pub(super) const GROUPS: usize = 4;
+
+thread_local! {
+    /// Columns and products of a band: kept, because fresh pages cost more than what is done with them.
+    static SCRATCH: RefCell<[Vec<f32>; 2]> = const { RefCell::new([const { Vec::new() }; 2]) };
+}
+
+/// The first `count` numbers of a vector that only grows.
+fn room(scratch: &mut Vec<f32>, count: usize) -> &mut [f32] {
+    if scratch.len() < count {
+        scratch.resize(count, 0.0);
+    }
+    &mut scratch[..count]
+}
 
 /// A layer's sizes.
 #[derive(Debug, Clone, Copy)]
@@ -108,17 +122,18 @@ fn one_image(x: &[f32], weights: &[f32], bias: Option<&[f32]>, sizes: &Sizes, y:
     if sizes.kernel == 1 {
         multiply(y, 0.0, weight, View::new(x, sizes.inputs, plane));
     } else {
-        let (mut columns, mut part) = (Vec::new(), Vec::new());
-        for (first, height) in sizes.bands() {
-            let count = height * sizes.columns;
-            columns.resize(sizes.reach() * count, 0.0);
-            part.resize(sizes.outputs * count, 0.0);
-            spread(x, sizes, first, height, &mut columns);
-            multiply(&mut part, 0.0, weight, View::new(&columns, sizes.reach(), count));
-            for (channel, part) in part.chunks_exact(count).enumerate() {
-                y[channel * plane + first * sizes.columns..][..count].copy_from_slice(part);
+        SCRATCH.with_borrow_mut(|[columns, part]| {
+            for (first, height) in sizes.bands() {
+                let count = height * sizes.columns;
+                let columns = room(columns, sizes.reach() * count);
+                let part = room(part, sizes.outputs * count);
+                spread(x, sizes, first, height, columns);
+                multiply(part, 0.0, weight, View::new(columns, sizes.reach(), count));
+                for (channel, part) in part.chunks_exact(count).enumerate() {
+                    y[channel * plane + first * sizes.columns..][..count].copy_from_slice(part);
+                }
             }
-        }
+        });
     }
     for (y, bias) in y.chunks_exact_mut(plane).zip(bias.into_iter().flatten()) {
         y.iter_mut().for_each(|y| *y += bias);
@@ -193,20 +208,21 @@ fn one_image_back(
         }
         return;
     }
-    let (mut columns, mut part) = (Vec::new(), Vec::new());
-    for (first, height) in sizes.bands() {
-        let count = height * sizes.columns;
-        columns.resize(reach * count, 0.0);
-        part.clear();
-        for channel in 0..sizes.outputs {
-            part.extend_from_slice(&by_y[channel * plane + first * sizes.columns..][..count]);
+    SCRATCH.with_borrow_mut(|[columns, part]| {
+        for (first, height) in sizes.bands() {
+            let count = height * sizes.columns;
+            let columns = room(columns, reach * count);
+            let part = room(part, sizes.outputs * count);
+            for (channel, part) in part.chunks_exact_mut(count).enumerate() {
+                part.copy_from_slice(&by_y[channel * plane + first * sizes.columns..][..count]);
+            }
+            let by_part = View::new(part, sizes.outputs, count);
+            spread(x, sizes, first, height, columns);
+            multiply(by_weights, 1.0, by_part, View::new(columns, reach, count).transposed());
+            if let Some(by_x) = by_x.as_deref_mut() {
+                multiply(columns, 0.0, weight.transposed(), by_part);
+                gather(columns, sizes, first, height, by_x);
+            }
         }
-        let by_part = View::new(&part, sizes.outputs, count);
-        spread(x, sizes, first, height, &mut columns);
-        multiply(by_weights, 1.0, by_part, View::new(&columns, reach, count).transposed());
-        if let Some(by_x) = by_x.as_deref_mut() {
-            multiply(&mut columns, 0.0, weight.transposed(), by_part);
-            gather(&columns, sizes, first, height, by_x);
-        }
-    }
+    });
 }
