@@ -192,6 +192,27 @@ impl Hourglass {
         }
     }
 
+    pub(super) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// What the first three levels see of pictures on a tape, for comparison.
+    pub(super) fn features(&self, tape: &mut Tape<'_>, pictures: Var) -> Vec<Var> {
+        let mut x = pictures;
+        let mut kept = Vec::new();
+        for (level, (block, residual)) in self.down.iter().take(3).enumerate() {
+            if level > 0 {
+                x = tape.halved(x);
+            }
+            x = block.apply(tape, x);
+            if let Some(residual) = residual {
+                x = residual.apply(tape, x);
+            }
+            kept.push(x);
+        }
+        kept
+    }
+
     /// Heat maps before their softmax, and scores before their sigmoid.
     fn forward(&self, tape: &mut Tape<'_>, pictures: Tensor) -> (Var, Option<Var>) {
         let images = pictures.shape()[0];

@@ -26,6 +26,12 @@ impl Convolution {
         Self { weights, bias: parameters.constant(outputs, 0.0), kernel }
     }
 
+    /// Biases, repeated until there are enough.
+    pub(super) fn set_bias(&self, parameters: &mut Parameters, values: &[f32]) {
+        let own = &mut parameters.values_mut()[self.bias.start..self.bias.start + self.bias.length];
+        own.iter_mut().zip(values.iter().cycle()).for_each(|(own, value)| *own = *value);
+    }
+
     /// On a tape.
     pub fn apply(&self, tape: &mut Tape<'_>, x: Var) -> Var {
         tape.convolution(x, self.weights, Some(self.bias), self.kernel)

@@ -4,7 +4,7 @@
 use super::norm::Statistics;
 use super::parameters::{Parameters, RunningSlot, Slot};
 use super::tensor::Tensor;
-use super::{convolution, heat_maps, norm, resample};
+use super::{convolution, heat_maps, motion, norm, resample};
 use rayon::prelude::*;
 
 /// A value on a tape.
@@ -37,6 +37,12 @@ enum Operation {
     Expected(Var),
     Averaged(Var, Var),
     Sampled(Var, Var),
+    Scaled(Var, f32),
+    Divided(Var, Var),
+    Bells { points: Var, variance: f32 },
+    Motions { from: Var, turn: Var, to: Var },
+    Shares(Var),
+    Mixed(Var, Var),
 }
 
 struct Node {
@@ -217,6 +223,46 @@ impl<'a> Tape<'a> {
         self.push(value, Operation::Sampled(x, grid), wanted)
     }
 
+    /// Every number times a factor.
+    pub fn scaled(&mut self, x: Var, factor: f32) -> Var {
+        let (value, wanted) = (map(self.value(x), |x| factor * x), self.is_wanted(&[x]));
+        self.push(value, Operation::Scaled(x, factor), wanted)
+    }
+
+    /// `A B⁻¹` per point, both `[images, points, 4, 1]`.
+    pub fn divided(&mut self, a: Var, b: Var) -> Var {
+        let value = motion::divided(self.value(a), self.value(b));
+        let wanted = self.is_wanted(&[a, b]);
+        self.push(value, Operation::Divided(a, b), wanted)
+    }
+
+    /// A bell about every point, `[images, points, rows, columns]`.
+    pub fn bells(&mut self, points: Var, size: [usize; 2], variance: f32) -> Var {
+        let value = motion::bells(self.value(points), size, variance);
+        let wanted = self.is_wanted(&[points]);
+        self.push(value, Operation::Bells { points, variance }, wanted)
+    }
+
+    /// The identity and `from + turn (z − to)` per point, `[images, 2 (points + 1), rows, columns]`.
+    pub fn motions(&mut self, from: Var, turn: Var, to: Var, size: [usize; 2]) -> Var {
+        let value = motion::motions(self.value(from), self.value(turn), self.value(to), size);
+        let wanted = self.is_wanted(&[from, turn, to]);
+        self.push(value, Operation::Motions { from, turn, to }, wanted)
+    }
+
+    /// Softmax over the channels of every pixel.
+    pub fn shares(&mut self, x: Var) -> Var {
+        let (value, wanted) = (motion::shares(self.value(x)), self.is_wanted(&[x]));
+        self.push(value, Operation::Shares(x), wanted)
+    }
+
+    /// Motions mixed by weights, `[images, 2, rows, columns]`.
+    pub fn mixed(&mut self, shares: Var, motions: Var) -> Var {
+        let value = motion::mixed(self.value(shares), self.value(motions));
+        let wanted = self.is_wanted(&[shares, motions]);
+        self.push(value, Operation::Mixed(shares, motions), wanted)
+    }
+
     /// Derivatives of `Σ seed · value` by all parameters and inputs.
     pub fn backward(&self, seeds: Vec<(Var, Tensor)>) -> TapeGradients {
         let mut parameters = vec![0.0; self.parameters.values().len()];
@@ -315,6 +361,27 @@ impl<'a> Tape<'a> {
                 let (by_x, by_grid) = resample::sampled_back(value(x), value(grid), &by);
                 give(*x, by_x);
                 give(*grid, by_grid);
+            }
+            Operation::Scaled(x, factor) => give(*x, map(&by, |by| factor * by)),
+            Operation::Divided(a, b) => {
+                let (by_a, by_b) = motion::divided_back(&node.value, value(b), &by);
+                give(*a, by_a);
+                give(*b, by_b);
+            }
+            Operation::Bells { points, variance } => {
+                give(*points, motion::bells_back(value(points), &node.value, &by, *variance));
+            }
+            Operation::Motions { from, turn, to } => {
+                let [by_from, by_turn, by_to] = motion::motions_back(value(turn), value(to), &by);
+                give(*from, by_from);
+                give(*turn, by_turn);
+                give(*to, by_to);
+            }
+            Operation::Shares(x) => give(*x, motion::shares_back(&node.value, &by)),
+            Operation::Mixed(shares, motions) => {
+                let (by_shares, by_motions) = motion::mixed_back(value(shares), value(motions), &by);
+                give(*shares, by_shares);
+                give(*motions, by_motions);
             }
         }
     }

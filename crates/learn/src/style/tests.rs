@@ -3,9 +3,9 @@ use understudy_core::Random;
 use understudy_testkit::gradient::directional_miss;
 
 /// Central differences of sums in f32 over some hundred numbers.
-const F32_DIFFERENCE: f64 = 2e-2;
+pub(super) const F32_DIFFERENCE: f64 = 2e-2;
 
-fn noise(shape: [usize; 4], seed: u64) -> Tensor {
+pub(super) fn noise(shape: [usize; 4], seed: u64) -> Tensor {
     let mut random = Random::new(seed);
     let count = shape.iter().product();
     Tensor::new(shape, (0..count).map(|_| random.normal() as f32).collect())
@@ -16,16 +16,16 @@ fn dot(a: &Tensor, b: &Tensor) -> f64 {
     a.data().iter().zip(b.data()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-fn to_f64(values: &[f32]) -> Vec<f64> {
+pub(super) fn to_f64(values: &[f32]) -> Vec<f64> {
     values.iter().map(|value| f64::from(*value)).collect()
 }
 
-fn to_f32(values: &[f64]) -> Vec<f32> {
+pub(super) fn to_f32(values: &[f64]) -> Vec<f32> {
     values.iter().map(|value| *value as f32).collect()
 }
 
 /// Checks derivatives by inputs of these shapes and by parameters, of a random sum of what `run` gives.
-fn check(
+pub(super) fn check(
     shapes: &[[usize; 4]],
     mode: Mode,
     build: impl Fn(&mut Parameters, &mut Random) -> Vec<Slot>,
@@ -198,7 +198,7 @@ fn the_loss_of_heat_maps_has_the_right_derivative() {
     assert_eq!(at_peak, 0.0);
 }
 
-fn tiny() -> HourglassShape {
+pub(super) fn tiny() -> HourglassShape {
     HourglassShape { side: 16, channels: vec![6, 8, 12], heat_level: 1, points: 2, scores: 1 }
 }
 
