@@ -3,6 +3,7 @@
 
 mod nets;
 mod optimiser;
+mod style;
 
 use crate::console::print;
 use anyhow::{Result, bail};
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct CaptureArguments {
-    /// optimiser, terms, flow, head, window [default: all], and nets where --nets are given.
+    /// optimiser, terms, flow, head, window [default: all], nets where --nets are given, and style where it is named.
     pub sections: Vec<String>,
     /// Length of each clip, s.
     #[arg(long, value_name = "S", default_value_t = 4.0)]
@@ -29,13 +30,22 @@ pub struct CaptureArguments {
     /// Landmark nets of `understudy learn landmarks`.
     #[arg(long, value_name = "FILE.landmarks")]
     pub nets: Option<PathBuf>,
+    /// Steps of the small model of style transfer.
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub steps: usize,
 }
 
 /// Runs the sections, each of which prints its figures.
 pub fn run(arguments: &CaptureArguments) -> Result<()> {
-    const ALL: [&str; 6] = ["optimiser", "terms", "flow", "head", "window", "nets"];
+    const ALL: [&str; 7] = ["optimiser", "terms", "flow", "head", "window", "nets", "style"];
     let chosen: Vec<&str> = match arguments.sections.is_empty() {
-        true => ALL.into_iter().filter(|name| *name != "nets" || arguments.nets.is_some()).collect(),
+        true => {
+            let is_run = |name: &&str| match *name {
+                "nets" => arguments.nets.is_some(),
+                name => name != "style",
+            };
+            ALL.into_iter().filter(is_run).collect()
+        }
         false => arguments.sections.iter().map(String::as_str).collect(),
     };
     if let Some(other) = chosen.iter().find(|name| !ALL.contains(name)) {
@@ -50,6 +60,7 @@ pub fn run(arguments: &CaptureArguments) -> Result<()> {
             "flow" => optimiser::flows(&cast, arguments)?,
             "head" => optimiser::heads(&cast, arguments)?,
             "nets" => nets::run(&cast, arguments.nets.as_deref())?,
+            "style" => style::run(&cast, arguments.steps)?,
             _ => optimiser::window(&cast, arguments)?,
         }
     }

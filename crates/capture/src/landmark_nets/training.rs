@@ -191,7 +191,7 @@ impl NetTraining {
             return Err(SettingsError { name: "points of the head", value: 0.0, wanted });
         };
         let trainers = settings.shapes().into_iter().enumerate().map(|(index, shape)| {
-            let net = Hourglass::new(shape, settings.seed ^ (index as u64) << 32).expect("checked sizes");
+            let net = Hourglass::new(shape, settings.seed ^ ((index as u64) << 32)).expect("checked sizes");
             HourglassTrainer::new(net, LOSSES[index.min(1)])
         });
         Ok(Self {
@@ -267,7 +267,7 @@ impl NetTraining {
         let side = self.trainers[net].net().shape().side;
         let length = 3 * side * side;
         let mut data = vec![0.0; self.settings.batch * length];
-        let seed = self.settings.seed ^ 0x6261_7463 ^ (net as u64) << 48;
+        let seed = self.settings.seed ^ 0x6261_7463 ^ ((net as u64) << 48);
         let one = |(image, picture): (usize, &mut [f32])| {
             let mut random = Random::stream(seed, (step * self.settings.batch + image) as u64);
             match net {
