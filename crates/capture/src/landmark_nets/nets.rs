@@ -177,7 +177,8 @@ impl LandmarkNets {
         let (long, short) = (width.max(height), width.min(height));
         let mut windows =
             vec![Crop { centre: [0.5 * width, 0.5 * height], side: long, turn: 0.0, mirror: false }];
-        for side in [short, 0.6 * short] {
+        let square = if long > short { short } else { 0.8 * short };
+        for side in [square, 0.6 * short] {
             let places = |length: f32| {
                 let count = (2.0 * (length - side) / side).ceil() as usize + 1;
                 (0..count).map(move |k| match count {
