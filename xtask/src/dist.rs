@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: what a release consists of, in one folder with its checksums: the stripped program, the C archive, the
 //! Python wheel and the npm tarball. The version of all is the workspace's.
 
-use crate::shell::{built, root, run};
+use crate::shell::{optimised, root, run};
 use crate::{python, web};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -25,6 +25,11 @@ pub fn check_versions() -> Result<()> {
             bail!("{place}: version {}, the workspace has {want}", package["version"]);
         }
     }
+    // A workspace of its own, which can take no version from ours.
+    let bevy = fs::read_to_string(root().join("apps/bevy/Cargo.toml"))?;
+    if !bevy.lines().any(|line| line == format!("version = \"{want}\"")) {
+        bail!("apps/bevy/Cargo.toml: the workspace has version {want}");
+    }
     let changes = fs::read_to_string(root().join("CHANGELOG.md"))?;
     if !changes.lines().any(|line| line.starts_with(&format!("## {want} "))) {
         bail!("CHANGELOG.md has no section of {want}");
@@ -46,12 +51,13 @@ pub fn make() -> Result<()> {
     fs::create_dir_all(&folder)?;
     // The page first: the program embeds it.
     web::build()?;
-    let program = built(&["build", "--release", "--package", "understudy"])?;
+    let program = optimised("understudy")?;
     let name = format!("understudy-{version}-{machine}");
     let inner = folder.join(&name);
     fs::create_dir_all(&inner)?;
     strip(&program, &inner.join("understudy"))?;
-    copy_texts(&inner)?;
+    copy(&LICENCES, &inner)?;
+    copy(&[("README.md", "README.md")], &inner)?;
     pack(&folder, &name)?;
 
     crate::shell::cargo(&["build", "--release", "--package", "understudy-c"])?;
@@ -69,27 +75,47 @@ pub fn make() -> Result<()> {
         .arg(built.join("libunderstudy.a")))?;
     let own = root().join("apps/c");
     fs::copy(own.join("include/understudy.h"), inner.join("include/understudy.h"))?;
-    for example in ["play.c", "unreal/TwinComponent.h", "unreal/stub.cpp"] {
+    for example in ["live.c", "play.c", "unreal/TwinComponent.h", "unreal/stub.cpp"] {
         let example = Path::new("examples").join(example);
         fs::copy(own.join(&example), inner.join(&example))?;
     }
     let config = "understudy-config.cmake";
     fs::copy(own.join("cmake").join(config), inner.join("lib/cmake/understudy").join(config))?;
-    copy_texts(&inner)?;
+    copy(&LICENCES, &inner)?;
+    copy(&[("docs/guides/from-c.md", "README.md")], &inner)?;
     pack(&folder, &name)?;
 
     python::wheel(&folder, "release")?;
-    run(Command::new("npm")
-        .args(["pack", "--silent", "--pack-destination"])
-        .arg(&folder)
-        .current_dir(web::package()))?;
+    tarball(&folder)?;
     sums(&folder)
 }
 
-fn copy_texts(to: &Path) -> Result<()> {
-    for text in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "docs/licences.md"] {
-        let from = root().join(text);
-        fs::copy(&from, to.join(from.file_name().context("a name")?)).with_context(|| text.to_owned())?;
+/// The npm package with the licences beside it: `npm pack` takes what lies in its folder.
+fn tarball(folder: &Path) -> Result<()> {
+    let (package, inner) = (web::package(), folder.join("npm"));
+    fs::create_dir_all(inner.join("dist"))?;
+    for file in fs::read_dir(package.join("dist"))?.flatten() {
+        fs::copy(file.path(), inner.join("dist").join(file.file_name()))?;
+    }
+    for text in ["package.json", "README.md"] {
+        fs::copy(package.join(text), inner.join(text)).with_context(|| text.to_owned())?;
+    }
+    copy(&LICENCES, &inner)?;
+    run(Command::new("npm").args(["pack", "--silent", "--pack-destination"]).arg(folder).arg(&inner))?;
+    Ok(fs::remove_dir_all(inner)?)
+}
+
+/// Under what terms we give, and what is inside: npm and maturin take files of such names by themselves.
+pub const LICENCES: [(&str, &str); 3] = [
+    ("LICENSE-APACHE", "LICENSE-APACHE"),
+    ("LICENSE-MIT", "LICENSE-MIT"),
+    ("docs/licences.md", "LICENCES.md"),
+];
+
+/// Texts of the repository under other names.
+pub fn copy(texts: &[(&str, &str)], to: &Path) -> Result<()> {
+    for (from, name) in texts {
+        fs::copy(root().join(from), to.join(name)).with_context(|| (*from).to_owned())?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod bench;
 mod bench_body;
 mod bench_face;
 mod bench_wild;
+mod bevy;
 mod c;
 mod check;
 mod cross;
@@ -29,16 +30,16 @@ const HELP: &str = "\
 cargo xtask TASK
 
   check   formatting, clippy, layer arrows, documentation, paths in Markdown
-  test    every test of the workspace and of the packages for browsers, C and Python (installs Node.js and Chromium where they are
-          missing); `--all`: also the studio's page in headless Chromium, and those that download tools (glTF files packed by
-          gltf-transform, graphs run by onnxruntime, Blender, Ray); `--packages`: those of the packages alone, not the
-          workspace's own
+  test    every test of the workspace, of the packages for browsers, C and Python, and of the studio's page in headless Chromium
+          (installs Node.js and Chromium where they are missing); `--all`: also what takes minutes on that page, and tests that
+          download tools (glTF files packed by gltf-transform, graphs run by onnxruntime, Blender, Ray, Bevy); `--packages`:
+          those of packages and page alone, not the workspace's own
   web     what runs in browsers: the run time as WebAssembly modules and the TypeScript package around them, in
           apps/wasm/js/dist, and the studio's page, which the next build of the program holds; installs what is missing
   wheel   the Python package as a wheel for every Python since 3.10, in target/wheels
   dist    what a release consists of, in target/dist: stripped program, C archive, wheel, npm tarball, checksums
   licences  writes docs/licences.md, every dependency with its licence
-  pictures  makes docs/pictures/studio.png and the animation beside it, in headless Chromium
+  pictures  makes docs/pictures/studio*.png, its tabs and the animation, in headless Chromium
   cross   the run time's tests on 64-bit ARM (qemu-user) and WebAssembly (Node.js); installs what is missing
   miri    the run time's loaders, kernels and threads under Miri, which sees every out-of-bounds access and
           data race (a nightly toolchain with `miri`); `--valgrind`: the AVX2 kernels under valgrind
@@ -66,17 +67,18 @@ fn main() -> Result<()> {
             if rest.is_empty() {
                 web::build()?;
                 web::test()?;
+                studio::test(all)?;
                 played = c::test()?;
                 python::test(played.as_ref())?;
             }
             match all {
                 true => {
-                    studio::test()?;
                     // As the tests of the workspace were built: chosen by itself, a package would have its dependencies
                     // compiled anew.
                     cargo(&["test", "--workspace", "--test", "blender", "--", "--ignored"])?;
                     cargo(&["test", "--workspace", "--test", "gltf_compressed", "--", "--ignored"])?;
                     python::test_wheel(played.as_ref())?;
+                    bevy::test()?;
                     cargo(&[
                         "test",
                         "--workspace",

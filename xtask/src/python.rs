@@ -1,6 +1,7 @@
 //! The Python package: building its wheel, and its own tests in a fresh environment that has neither Rust nor sources.
 
 use crate::c::Played;
+use crate::dist;
 use crate::shell::{exists, optimised, root, run, target_folder, understudy};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -42,11 +43,17 @@ fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
 pub fn wheel(folder: &Path, profile: &str) -> Result<PathBuf> {
     let programs = environment("maturin", &[MATURIN])?;
     std::fs::create_dir_all(folder)?;
-    run(Command::new(programs.join("maturin"))
+    let package = root().join("apps/python");
+    dist::copy(&dist::LICENCES, &package)?;
+    let built = run(Command::new(programs.join("maturin"))
         .args(["build", "--profile", profile, "--interpreter", python()?, "--out"])
         .arg(folder)
         .arg("--manifest-path")
-        .arg(root().join("apps/python/Cargo.toml")))?;
+        .arg(package.join("Cargo.toml")));
+    for (_, name) in dist::LICENCES {
+        std::fs::remove_file(package.join(name))?;
+    }
+    built?;
     let wheels = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
     let mut wheels: Vec<PathBuf> =
         wheels.filter(|path| path.extension().is_some_and(|e| e == "whl")).collect();

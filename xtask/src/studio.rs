@@ -49,9 +49,9 @@ fn script(name: &str, release: bool, words: &[&str]) -> Result<()> {
         .env("UNDERSTUDY_CHROMIUM", chromium))
 }
 
-/// Every tab in a real browser.
-pub fn test() -> Result<()> {
-    script("browser.mjs", false, &[])
+/// The page in a real browser: what is looked at first, or all that its tabs can do, which takes minutes.
+pub fn test(all: bool) -> Result<()> {
+    script("browser.mjs", false, if all { &[] } else { &["--quick"] })
 }
 
 /// Pictures for README and guide, into `docs/pictures`.

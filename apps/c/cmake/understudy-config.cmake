@@ -1,4 +1,4 @@
-# find_package(understudy) of the C archive: the imported target understudy::understudy.
+# find_package(understudy) of the C archive: the imported targets understudy::understudy (shared) and understudy::static.
 #
 #   list(APPEND CMAKE_PREFIX_PATH path/to/understudy-c)
 #   find_package(understudy REQUIRED)
@@ -10,5 +10,11 @@ if(NOT TARGET understudy::understudy)
   add_library(understudy::understudy SHARED IMPORTED)
   set_target_properties(understudy::understudy PROPERTIES
     IMPORTED_LOCATION "${UNDERSTUDY_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${_understudy_root}/include")
+  add_library(understudy::static STATIC IMPORTED)
+  # What Rust's standard library needs of the system.
+  set_target_properties(understudy::static PROPERTIES
+    IMPORTED_LOCATION "${_understudy_root}/lib/libunderstudy.a"
+    INTERFACE_LINK_LIBRARIES "m;pthread;dl"
     INTERFACE_INCLUDE_DIRECTORIES "${_understudy_root}/include")
 endif()

@@ -32,8 +32,29 @@ typedef enum {
     UNDERSTUDY_CONTROLS_EXTRA = 1,
 } UnderstudyControls;
 
+// How a handle reached its target.
+typedef enum {
+    // It is there.
+    UNDERSTUDY_REACH_EXACT = 0,
+    // It stays behind the target on purpose: a soft reach.
+    UNDERSTUDY_REACH_SOFT = 1,
+    // The limb is straight and too short.
+    UNDERSTUDY_REACH_TOO_FAR = 2,
+    // The limb is folded, and the target is nearer than its bones' difference.
+    UNDERSTUDY_REACH_TOO_NEAR = 3,
+} UnderstudyReach;
+
+// Somebody who plays a motion: one for each thread or character.
+typedef struct UnderstudyCharacter UnderstudyCharacter;
+
 // Memory to pose a twin by its points: one for each thread or character.
 typedef struct UnderstudyIk UnderstudyIk;
+
+// The handles of a body, and memory to move them: one for each thread or character.
+typedef struct UnderstudyLimbs UnderstudyLimbs;
+
+// A file of motion, loaded and checked. Characters share it; it may be freed while they live.
+typedef struct UnderstudyMotion UnderstudyMotion;
 
 // A twin with the memory to play it: one for each thread or character.
 typedef struct UnderstudyPlayer UnderstudyPlayer;
@@ -90,6 +111,163 @@ UnderstudyStatus understudy_ik_solve(UnderstudyIk *ik,
                                      size_t corrections,
                                      float *controls,
                                      size_t control_length);
+
+// The hands, feet and torso of a twin's bones: found by usual names, or as `spelling` says, in JSON:
+// `{"hand_L": ["arm", "elbow", "wrist"], "torso": "pelvis"}` (from the trunk outwards; NULL: usual names alone). NULL where
+// there is none.
+//
+// # Safety
+// `twin` is NULL or a live handle; `spelling` is NULL or a text that ends with NUL.
+UnderstudyLimbs *understudy_limbs_new(const UnderstudyTwin *twin,
+                                      const char *spelling);
+
+// Frees handles. NULL is nothing.
+//
+// # Safety
+// `limbs` is NULL, or came from `understudy_limbs_new` and was not freed.
+void understudy_limbs_free(UnderstudyLimbs *limbs);
+
+// How many handles there are, five at most of a body with usual names; 0 where `limbs` is NULL.
+//
+// # Safety
+// `limbs` is NULL or a live handle.
+size_t understudy_limbs_count(const UnderstudyLimbs *limbs);
+
+// The name of a handle: `hand_L`, `hand_R`, `foot_L`, `foot_R` or `torso`; NULL where there is no such handle. Lives as
+// long as the handles.
+//
+// # Safety
+// `limbs` is NULL or a live handle.
+const char *understudy_limbs_name(const UnderstudyLimbs *limbs,
+                                  size_t handle);
+
+// The bone that a handle holds; -2 where there is no such handle.
+//
+// # Safety
+// `limbs` is NULL or a live handle.
+int64_t understudy_limbs_bone(const UnderstudyLimbs *limbs, size_t handle);
+
+// Puts a handle on a target (x, y, z in cm) and changes the world transforms of all bones for it: those below a limb
+// follow rigidly, the torso takes everything along. To lock a foot, move the torso first and reach for where the foot was.
+//
+// `pole`: the direction in which the elbow or knee points (three numbers), or NULL: as it does now; of a straight limb
+// elbows go back (-Z) and knees forward (+Z). `soft`: the share of the limb's length, up to 0.5, before it is straight in
+// which it slows down. `keep`: not 0 where the hand or foot keeps its orientation. `reach` (may be NULL): an
+// `UnderstudyReach`. Of the torso only the target counts. `matrices` stay as they were where the call fails.
+//
+// # Safety
+// `limbs` is NULL or a live handle; arrays are NULL or as long as promised; `reach` is NULL or leads to a number.
+UnderstudyStatus understudy_limbs_reach(UnderstudyLimbs *limbs,
+                                        size_t handle,
+                                        const float *target,
+                                        size_t target_length,
+                                        const float *pole,
+                                        size_t pole_length,
+                                        float soft,
+                                        int32_t keep,
+                                        float *matrices,
+                                        size_t matrix_length,
+                                        int32_t *reach);
+
+// Reads a file of motion (a path in UTF-8) and checks everything about it. NULL where that fails.
+//
+// # Safety
+// `path` is NULL or a text that ends with NUL.
+UnderstudyMotion *understudy_motion_load(const char *path);
+
+// The same of a file in memory, which may go afterwards.
+//
+// # Safety
+// `bytes` is NULL or leads to `length` bytes.
+UnderstudyMotion *understudy_motion_parse(const uint8_t *bytes, size_t length);
+
+// Frees a motion; characters that were made of it go on. NULL is nothing.
+//
+// # Safety
+// `motion` is NULL, or came from `understudy_motion_load` or `_parse` and was not freed.
+void understudy_motion_free(UnderstudyMotion *motion);
+
+// What the motion is (rig, rate, controls, labels with their clips), as JSON. Lives as long as the motion; NULL where
+// `motion` is NULL.
+//
+// # Safety
+// `motion` is NULL or a live handle.
+const char *understudy_motion_describe(const UnderstudyMotion *motion);
+
+// The rig whose controls it moves. Lives as long as the motion.
+//
+// # Safety
+// `motion` is NULL or a live handle.
+const char *understudy_motion_rig(const UnderstudyMotion *motion);
+
+// Frames per second; 0 where `motion` is NULL.
+//
+// # Safety
+// `motion` is NULL or a live handle.
+float understudy_motion_rate(const UnderstudyMotion *motion);
+
+// Controls of a frame; 0 where `motion` is NULL.
+//
+// # Safety
+// `motion` is NULL or a live handle.
+size_t understudy_motion_control_count(const UnderstudyMotion *motion);
+
+// The name of a control; NULL where there is no such control. Lives as long as the motion.
+//
+// # Safety
+// `motion` is NULL or a live handle.
+const char *understudy_motion_control_name(const UnderstudyMotion *motion, size_t control);
+
+// A character that plays a motion: it begins at the first frame of a label (NULL: of the first label). The same seed and
+// commands give the same frames. NULL where that fails.
+//
+// # Safety
+// `motion` is NULL or a live handle; `label` is NULL or a text that ends with NUL.
+UnderstudyCharacter *understudy_character_new(const UnderstudyMotion *motion,
+                                              const char *label,
+                                              uint64_t seed);
+
+// Frees a character. NULL is nothing.
+//
+// # Safety
+// `character` is NULL, or came from `understudy_character_new` and was not freed.
+void understudy_character_free(UnderstudyCharacter *character);
+
+// Does something after what it does now: a command as JSON, such as `{"command":"transition","label":"happy"}`.
+//
+// # Safety
+// `character` is NULL or a live handle; `json` is NULL or a text that ends with NUL.
+UnderstudyStatus understudy_character_command(UnderstudyCharacter *character,
+                                              const char *json);
+
+// Does all that a script says, or, where a line of it is wrong, nothing: `transition happy; idle 2s; play nod`.
+//
+// # Safety
+// `character` is NULL or a live handle; `script` is NULL or a text that ends with NUL.
+UnderstudyStatus understudy_character_script(UnderstudyCharacter *character,
+                                             const char *script);
+
+// So many frames on, of which `understudy_motion_rate` make a second. Allocates nothing but in a frame in which a command begins.
+//
+// # Safety
+// `character` is NULL or a live handle.
+UnderstudyStatus understudy_character_step(UnderstudyCharacter *character,
+                                           uint32_t frames);
+
+// The controls of the last frame, in the order of the motion's; of the first pose before any.
+//
+// # Safety
+// `character` is NULL or a live handle; `out` is NULL or leads to `length` numbers.
+UnderstudyStatus understudy_character_controls(const UnderstudyCharacter *character,
+                                               float *out,
+                                               size_t length);
+
+// Where it stands after the last frame, as JSON: label, what it does and whether commands are left ("busy"), its place in the
+// label's space. Lives until the next call with this character; NULL where `character` is NULL.
+//
+// # Safety
+// `character` is NULL or a live handle.
+const char *understudy_character_situation(UnderstudyCharacter *character);
 
 // A player of a twin on so many threads, the caller's included (0 counts as 1). NULL where `twin` is NULL.
 //

@@ -1,16 +1,20 @@
 //! The run time for C, C++ and everything that can call C: opaque handles, statuses, one header (`include/understudy.h`, made
 //! from these files by cbindgen). Start here for the border; twins are in `twin.rs`, playing in `player.rs`, posing by
-//! points in `ik.rs`.
+//! points in `ik.rs`, by hands and feet in `limbs.rs`, characters that play motion in `motion.rs`.
 //!
 //! Nothing unwinds across the border: a panic would be a bug of ours and becomes [`UnderstudyStatus::Internal`]. Arrays
 //! come as an address and a length in entries; NULL, wrong lengths and arrays that overlap are errors.
 
 mod border;
 mod ik;
+mod limbs;
+mod motion;
 mod player;
 mod twin;
 
 pub use ik::*;
+pub use limbs::*;
+pub use motion::*;
 pub use player::*;
 pub use twin::*;
 
@@ -49,6 +53,3 @@ pub extern "C" fn understudy_format() -> u32 {
 pub extern "C" fn understudy_last_error() -> *const c_char {
     border::last_error()
 }
-
-#[cfg(test)]
-mod tests;

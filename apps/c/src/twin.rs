@@ -70,12 +70,7 @@ impl UnderstudyControls {
 pub unsafe extern "C" fn understudy_twin_load(path: *const c_char) -> *mut UnderstudyTwin {
     border::handle(|| {
         // SAFETY: the caller's promise.
-        let path = unsafe { text(path, "path") }?;
-        let bytes = std::fs::read(path).map_err(|error| Problem::Input(format!("{path}: {error}")))?;
-        UnderstudyTwin::parse(&bytes).map_err(|problem| match problem {
-            Problem::Input(problem) => Problem::Input(format!("{path}: {problem}")),
-            other => other,
-        })
+        read_file(unsafe { text(path, "path") }?, UnderstudyTwin::parse)
     })
 }
 
@@ -200,7 +195,7 @@ pub unsafe extern "C" fn understudy_twin_kind(twin: *const UnderstudyTwin) -> *c
     value_or(std::ptr::null(), || Ok(unsafe { shared(twin, "twin") }?.kind.as_ptr()))
 }
 
-fn place<'a, T>(list: &'a [T], index: usize, what: &str) -> Result<&'a T, Problem> {
+pub(crate) fn place<'a, T>(list: &'a [T], index: usize, what: &str) -> Result<&'a T, Problem> {
     let wrong = || Problem::Input(format!("{what}: {index} is out of range, there are {}", list.len()));
     list.get(index).ok_or_else(wrong)
 }
@@ -313,6 +308,18 @@ pub unsafe extern "C" fn understudy_twin_rest_bones(
         let mut bones: Vec<f32> = Vec::with_capacity(twin.bones.len() * MATRIX);
         twin.twin.rest_bones().iter().for_each(|bone| bones.extend(border::matrix(bone)));
         copy(&bones, out, "bones at rest")
+    })
+}
+
+/// What a file holds; its path stands before what is wrong with it.
+pub(crate) fn read_file<T>(
+    path: &str,
+    parse: impl FnOnce(&[u8]) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let bytes = std::fs::read(path).map_err(|error| Problem::Input(format!("{path}: {error}")))?;
+    parse(&bytes).map_err(|problem| match problem {
+        Problem::Input(problem) => Problem::Input(format!("{path}: {problem}")),
+        other => other,
     })
 }
 

@@ -41,6 +41,8 @@ pub fn run_studio(json: bool, arguments: StudioArguments) -> Result<()> {
     };
     let studio = Studio::open(&options).map_err(as_input)?;
     let address = studio.address();
+    // Who waits for the address may press Ctrl-C as soon as it is there.
+    interrupt::listen();
     output::print(json, &serde_json::json!({ "address": address }), |_| address.clone())?;
     if options.page.is_none() && !understudy_studio::page_is_built() {
         crate::complain(
@@ -50,7 +52,6 @@ pub fn run_studio(json: bool, arguments: StudioArguments) -> Result<()> {
     if !arguments.no_browser && !open_browser(&address) {
         crate::complain("note: no browser could be opened; open the address in yours");
     }
-    interrupt::listen();
     studio.run(interrupt::requested).map_err(as_input)
 }
 

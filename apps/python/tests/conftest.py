@@ -1,9 +1,13 @@
 """What several tests use: a rig written in Python, twins that the run time keeps for its own tests."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that starts programs in the background lets them ignore Ctrl-C, which the tests press.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parents[3] / "crates/runtime/tests/golden"
 

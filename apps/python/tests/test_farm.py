@@ -51,12 +51,13 @@ def test_a_node_dies_and_the_bytes_are_those_of_one_machine(cluster, tmp_path):
     assert files(tmp_path / "farmed") == files(tmp_path / "whole")
 
 
-#: How long the rig below works on a pose, seconds.
-WORK = 0.02
+#: How long the rig below takes for a pose, seconds. It waits, as for a solver on another machine: so the times are the farm's,
+#: however busy this one is.
+WAIT = 0.05
 
 
 def slow_strip():
-    """A rig of one's own, made where a task runs: a strip that bends, with a solver's load."""
+    """A rig of one's own, made where a task runs: a strip that bends, and takes its time."""
 
     class Strip:
         name = "strip"
@@ -66,9 +67,7 @@ def slow_strip():
         faces = [[2 * at, 2 * at + 2, 2 * at + 3, 2 * at + 1] for at in range(39)]
 
         def evaluate(self, controls):
-            begun = time.process_time()
-            while time.process_time() - begun < WORK:
-                pass
+            time.sleep(WAIT)
             bend, lift = controls
             moved = self.vertices.copy()
             moved[:, 2] += lift + bend * np.sin(0.1 * moved[:, 0])
@@ -81,7 +80,8 @@ def test_scaling_of_a_rig_of_ones_own(cluster, tmp_path):
     cluster, node = cluster
     settings = {"poses": 240, "chunk": 10, "method": "uniform"}
     us.sample(slow_strip(), tmp_path / "alone", threads=1, **settings)
-    farm.sample(slow_strip, tmp_path / "warm", poses=4, method="uniform")
+    # Both workers start before the clock does.
+    farm.sample(slow_strip, tmp_path / "warm", poses=60, chunk=5, shards=12, method="uniform")
     seconds = {}
     for workers in (2, 1):
         if workers == 1:
@@ -90,7 +90,7 @@ def test_scaling_of_a_rig_of_ones_own(cluster, tmp_path):
         farm.sample(slow_strip, tmp_path / f"{workers}", shards=12, **settings)
         seconds[workers] = time.monotonic() - begun
         assert files(tmp_path / f"{workers}") == files(tmp_path / "alone")
-    print(f"\n240 poses of {1000 * WORK:.0f} ms: one Ray worker {seconds[1]:.1f} s, two {seconds[2]:.1f} s")
+    print(f"\n240 poses of {1000 * WAIT:.0f} ms: one Ray worker {seconds[1]:.1f} s, two {seconds[2]:.1f} s")
 
 
 def test_clips_are_recorded_frame_by_frame(cluster, tmp_path):

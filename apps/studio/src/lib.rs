@@ -22,6 +22,7 @@ mod motion;
 mod orders;
 mod packet;
 mod page;
+mod points;
 mod project;
 mod runs;
 mod scene;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
+use understudy_core::Vec3;
 use understudy_studio::{Studio, StudioOptions, UploadLimits};
 
 /// A studio on a thread of its own; ends with the value.
@@ -374,10 +375,11 @@ fn malformed_and_truncated_uploads_do_not_end_it() {
 }
 
 /// Commands of every tab and their parts.
-const COMMANDS: [(&str, &[&str]); 18] = [
+const COMMANDS: [(&str, &[&str]); 19] = [
     ("open", &["rig", "twin"]),
     ("pose_handles", &["rig"]),
     ("pose_reach", &["controls", "reach", "lock"]),
+    ("pose_points", &["start", "controls", "free", "move", "pinned", "loose"]),
     ("invert_open", &["rig", "targets", "clip"]),
     ("invert_frame", &["frame", "alpha"]),
     ("invert_take", &["alpha", "smooth"]),
@@ -646,12 +648,115 @@ fn handles_are_dragged_from_the_pose_that_a_page_sends() {
     });
 }
 
+/// A face of the project, posed without the studio.
+struct Face {
+    rig: Box<dyn understudy_rigs::Rig>,
+    start: Vec<f32>,
+}
+
+impl Face {
+    fn mira() -> Self {
+        let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("a rig").rig;
+        let start = rig.specs().defaults().0;
+        Self { rig, start }
+    }
+
+    fn vertices(&self, controls: &[f32]) -> Vec<Vec3> {
+        let mut pose = understudy_rigs::RigPose::default();
+        let controls = understudy_core::Controls(controls.to_vec());
+        self.rig.evaluate(&controls, &mut pose).expect("a pose");
+        pose.vertices
+    }
+
+    fn control(&self, name: &str) -> usize {
+        self.rig.specs().find(name).expect("she has it")
+    }
+
+    /// The vertex that a control moves most.
+    fn moved_by(&self, name: &str) -> usize {
+        let mut controls = self.start.clone();
+        let control = self.control(name);
+        controls[control] = self.rig.specs().get(control).high;
+        let (rest, moved) = (self.vertices(&self.start), self.vertices(&controls));
+        let far = |vertex: &usize| rest[*vertex].distance(moved[*vertex]);
+        (0..rest.len()).max_by(|a, b| far(a).total_cmp(&far(b))).expect("vertices")
+    }
+
+    /// The controls of mouth and jaw.
+    fn mouth(&self) -> Vec<usize> {
+        let of_mouth = |name: &str| name.starts_with("mouth") || name.starts_with("jaw");
+        let named = self.rig.specs().iter().enumerate().filter(|(_, spec)| of_mouth(&spec.name));
+        named.map(|(place, _)| place).collect()
+    }
+}
+
+#[test]
+fn points_of_the_rig_come_under_the_cursor_and_pins_hold() {
+    let studio = Running::start();
+    let face = Face::mira();
+    let (corner, chin) = (face.moved_by("mouthSmile_L"), face.moved_by("jawOpen"));
+    let rest = face.vertices(&face.start);
+    // What a crude twin could have said: the corner somewhere else.
+    let mut crude = face.start.clone();
+    crude[face.control("mouthFrown_L")] = 0.6;
+    let ask = |controls: &[f32], by: [f32; 3]| {
+        let place = (rest[corner] + Vec3::from_array(by)).to_array();
+        json!({
+            "do": "pose_points", "start": face.start, "controls": controls, "free": face.mouth(),
+            "move": [{ "vertex": corner, "place": place, "sight": [0.0, 0.0, -1.0] }], "pinned": [chin],
+        })
+    };
+    let controls_of = |answer: &Value| -> Vec<f32> {
+        let controls = answer["ok"]["controls"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        controls.iter().map(|value| value.as_f64().expect("a number") as f32).collect()
+    };
+    block_on(async {
+        let mut socket = studio.socket().await;
+        let early = command(&mut socket, 1, ask(&face.start, [0.0; 3])).await;
+        assert!(early["error"].as_str().is_some_and(|e| e.contains("no rig")), "{early}");
+        command(&mut socket, 2, json!({ "do": "pose_handles", "rig": "mira" })).await;
+        let answer = command(&mut socket, 3, ask(&crude, [0.5, 0.4, 0.0])).await;
+        let controls = controls_of(&answer);
+        let there = face.vertices(&controls);
+        let off = 10.0 * (there[corner] - rest[corner] - Vec3::new(0.5, 0.4, 0.0)).truncate().length();
+        let told = answer["ok"]["off_mm"][0].as_f64().expect("how far it is off") as f32;
+        assert!(off < 0.5 && (told - off).abs() < 1e-3, "{off} mm, told {told}");
+        let pinned = 10.0 * there[chin].distance(rest[chin]);
+        assert!(pinned < 0.5, "the pinned chin moves by {pinned} mm");
+        let specs = face.rig.specs();
+        assert!(specs.check_range(&understudy_core::Controls(controls.clone())).is_ok());
+        let mouth = face.mouth();
+        let others = (0..controls.len()).filter(|control| !mouth.contains(control));
+        assert!(others.into_iter().all(|control| controls[control] == crude[control]));
+        // Back where the drag began: the first pose, to the bit.
+        let back = command(&mut socket, 4, ask(&face.start, [0.0; 3])).await;
+        assert_eq!(controls_of(&back), face.start);
+        // What is out of reach leaves every control in its range, and says so.
+        let away = command(&mut socket, 5, ask(&face.start, [30.0, 0.0, 0.0])).await;
+        assert!(away["ok"]["off_mm"][0].as_f64().is_some_and(|mm| mm > 100.0), "{away}");
+        assert!(specs.check_range(&understudy_core::Controls(controls_of(&away))).is_ok());
+        for (part, value, said) in [
+            ("free", json!([5000]), "no control 5000"),
+            ("pinned", json!([99_999_999]), "no vertex 99999999"),
+            ("controls", json!(&face.start[1..]), "controls"),
+            ("start", json!([0.5]), "controls"),
+            ("move", json!([{ "vertex": corner, "place": [1e39, 0, 0], "sight": [0, 0, 0] }]), "nothing is"),
+            ("move", json!([{ "vertex": -1, "place": [0, 0, 0], "sight": [0, 0, 0] }]), "not known"),
+        ] {
+            let mut wrong = ask(&face.start, [0.1, 0.0, 0.0]);
+            wrong[part] = value;
+            let refused = command(&mut socket, 6, wrong).await;
+            assert!(refused["error"].as_str().is_some_and(|e| e.contains(said)), "{part}: {refused}");
+        }
+    });
+}
+
 #[test]
 fn a_take_gives_the_weights_of_its_clip_and_of_the_command() {
     let studio = Running::start();
     let rig = understudy_jobs::rigs::open("mira", &understudy_jobs::Silent).expect("it is embedded").rig;
     let shapes = rig.blendshapes().expect("a face");
-    let mut vertices = vec![understudy_core::Vec3::ZERO; shapes.neutral().len()];
+    let mut vertices = vec![Vec3::ZERO; shapes.neutral().len()];
     let wanted: Vec<f32> =
         (0..shapes.shapes().len()).map(|shape| if shape % 17 == 3 { 0.6 } else { 0.0 }).collect();
     shapes.evaluate(&wanted, &mut vertices);

@@ -21,7 +21,8 @@ use std::time::Instant;
 use understudy_core::{Quat, Random};
 use understudy_runtime::face::MapShape;
 use understudy_runtime::ik::{
-    ControlPoint, Correction, PointDrag, PointIk, PointIkParts, RegionParts, Wanted,
+    Bend, ControlPoint, Correction, LimbBones, PlacedBones, PointDrag, PointIk, PointIkParts, Reach,
+    RegionParts, Wanted,
 };
 use understudy_runtime::{Affine3A, DenseParts, Player, Pose, Precision, Twin, Vec3, with_right_checksum};
 
@@ -75,6 +76,7 @@ fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
         fs::write(folder.join(format!("{name}.twin")), twin.to_bytes()?)?;
     }
     follows(folder)?;
+    reaches(folder)?;
     // Small ones, so that many damages hit something: each with its length before it.
     let (body, diff, skin) = (
         twins::sized_body(3, 5, [13, 4, 2]),
@@ -158,6 +160,58 @@ fn follows(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(fs::write(folder.join("follows.json"), told.to_string())?)
 }
 
+/// Bones of the film-size body that are called as limbs are.
+const SPELLING: [(&str, [usize; 3]); 2] = [("hand_L", [2, 9, 17]), ("foot_R", [20, 27, 33])];
+
+/// What hands and feet of a body do here: goals, how they were reached, and all bones after each.
+fn reaches(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let twin = twins::body();
+    let header = &twin.header().inputs.bones;
+    let parents: Vec<Option<usize>> = header.iter().map(|bone| bone.parent).collect();
+    // Its bones all rest at one place: a chain that winds stands for them.
+    let turned = |bone: usize| {
+        let angle = bone as f32;
+        let place = Vec3::new(3.0 * angle, 8.0 * angle.sin(), 8.0 * (0.7 * angle).cos());
+        Affine3A::from_rotation_translation(Quat::from_rotation_y(0.1 * angle), place)
+    };
+    let start: Vec<Affine3A> = (0..header.len()).map(turned).collect();
+    let mut placed = PlacedBones::new(&parents, start.clone());
+    let (mut goals, mut random) = (Vec::new(), Random::new(11));
+    for goal in 0..24 {
+        let (name, bones) = SPELLING[goal % SPELLING.len()];
+        let [start, middle, end] = bones.map(|bone| Vec3::from(placed.world[bone].translation));
+        let length = start.distance(middle) + middle.distance(end);
+        let mut direction =
+            || Vec3::from_array([0; 3].map(|_| random.uniform(-1.0, 1.0))).normalize_or(Vec3::X);
+        let (toward, pole) = (direction(), direction());
+        let (target, soft) = (start + toward * length * (0.3 + 0.04 * goal as f32), 0.05 * (goal % 3) as f32);
+        let limb = LimbBones { name: name.into(), bones };
+        let pose = placed.reach(&limb, target, Bend::Pole(pole), soft, goal % 2 == 0)?;
+        let places: Vec<[f32; 3]> = placed.world.iter().map(|bone| bone.translation.into()).collect();
+        goals.push(serde_json::json!({
+            "handle": name,
+            "target": target.to_array(),
+            "pole": pole.to_array(),
+            "soft": soft,
+            "keep": goal % 2 == 0,
+            "reach": match pose.reach {
+                Reach::Exact => "exact",
+                Reach::Soft => "soft",
+                Reach::TooFar => "too far",
+                Reach::TooNear => "too near",
+            },
+            "places": places,
+        }));
+    }
+    let spelling: serde_json::Map<String, serde_json::Value> = SPELLING
+        .iter()
+        .map(|(name, bones)| (name.to_string(), bones.map(|bone| header[bone].name.clone()).to_vec().into()))
+        .collect();
+    let start: Vec<[f32; 16]> = start.iter().map(matrix).collect();
+    let told = serde_json::json!({ "spelling": spelling, "start": start, "goals": goals });
+    Ok(fs::write(folder.join("reaches.json"), told.to_string())?)
+}
+
 /// Random poses of a twin, one after another in every array.
 struct Poses {
     bones: Vec<Affine3A>,
@@ -205,6 +259,12 @@ impl Poses {
     }
 }
 
+/// Four by four, by columns.
+fn matrix(bone: &Affine3A) -> [f32; 16] {
+    let c = bone.to_cols_array();
+    [c[0], c[1], c[2], 0.0, c[3], c[4], c[5], 0.0, c[6], c[7], c[8], 0.0, c[9], c[10], c[11], 1.0]
+}
+
 fn compare(twin: &Twin, file: &Path) -> Result<(), Box<dyn Error>> {
     let poses = Poses::new(twin);
     let mut player = twin.player(1);
@@ -215,8 +275,7 @@ fn compare(twin: &Twin, file: &Path) -> Result<(), Box<dyn Error>> {
     let mut put = |numbers: &[f32]| bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     put(&poses.controls);
     for bone in &poses.bones {
-        let c = bone.to_cols_array();
-        put(&[c[0], c[1], c[2], 0.0, c[3], c[4], c[5], 0.0, c[6], c[7], c[8], 0.0, c[9], c[10], c[11], 1.0]);
+        put(&matrix(bone));
     }
     for pose in 0..POSES {
         poses.play(&mut player, pose, &mut out)?;

@@ -7,6 +7,7 @@
 //! array: memory may grow.
 
 mod following;
+mod limbs;
 mod live;
 mod loaded;
 mod motion;
@@ -176,6 +177,24 @@ pub extern "C" fn understudy_hold(handle: usize) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn understudy_drag(handle: usize, steps: usize) -> usize {
     with_twin(handle, |twin| twin.drag(steps.min(MOST_STEPS)))
+}
+
+/// Names the bones of hands, feet and torso: the text that was written to [`understudy_incoming`], as JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_limbs(handle: usize) -> usize {
+    let bytes = std::mem::take(&mut *lock(&INCOMING));
+    with_twin(handle, |twin| {
+        let text = std::str::from_utf8(&bytes).map_err(|_| "spelling: not UTF-8")?;
+        twin.spell_limbs(text)
+    })
+}
+
+/// Brings a hand, a foot or the torso, by its place in the description, to the goal that was written to the arrays, from the
+/// bones that were written there, and writes those bones anew. 1 where it is there, 2 where it stays behind on purpose, 3 where
+/// the limb is too short, 4 where the target is too near for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn understudy_reach(handle: usize, place: usize) -> usize {
+    with_twin(handle, |twin| twin.reach(place))
 }
 
 /// Corrections of one drag.

@@ -1,6 +1,7 @@
 //! What stands behind a handle: a twin, its player, and the arrays through which poses and vertices go in and out.
 
 use crate::following::Following;
+use crate::limbs::Limbs;
 use crate::live::Live;
 use understudy_core::{ControlSpecs, Face};
 use understudy_runtime::{Affine3A, Player, Pose, Twin, Vec3};
@@ -37,11 +38,13 @@ pub enum Buffer {
     Face,
     /// 12: what the actor does, out: see `live.rs`.
     Performance,
+    /// 13: what is asked of a hand, a foot or the torso, 8 numbers, in: see `limbs.rs`.
+    Goal,
 }
 
 impl Buffer {
     pub fn of(number: usize) -> Result<Self, String> {
-        const ALL: [Buffer; 13] = [
+        const ALL: [Buffer; 14] = [
             Buffer::Controls,
             Buffer::Bones,
             Buffer::Vertices,
@@ -55,10 +58,14 @@ impl Buffer {
             Buffer::Targets,
             Buffer::Face,
             Buffer::Performance,
+            Buffer::Goal,
         ];
         ALL.get(number).copied().ok_or_else(|| format!("there is no array of number {number}"))
     }
 }
+
+/// Why a twin's hands cannot be moved.
+const NO_LIMBS: &str = "no bones of this twin have usual names of limbs: a spelling says which they are";
 
 /// What a pose is given by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +108,7 @@ pub struct Loaded {
     faces: Vec<[u32; 4]>,
     rest_bones: Vec<[f32; MATRIX]>,
     following: Option<Following>,
+    limbs: Option<Limbs>,
     live: Option<Live>,
 }
 
@@ -123,8 +131,10 @@ impl Loaded {
         let faces: Vec<[u32; 4]> = twin.faces().iter().map(Face::raw).collect();
         let rest_bones: Vec<[f32; MATRIX]> = twin.rest_bones().iter().map(matrix).collect();
         let following = Following::read(bytes, &twin)?;
+        let limbs = Limbs::of(&twin, None)?;
         Ok(Self {
             following,
+            limbs,
             live: None,
             player: twin.player(1),
             controls: Vec::new(),
@@ -154,6 +164,7 @@ impl Loaded {
             "multiplyAdds": twin.multiply_adds(),
             "controls": self.posing_controls(),
             "points": self.following.as_ref().map(Following::describe),
+            "handles": self.limbs.as_ref().map(Limbs::describe),
             "header": header,
         });
         serde_json::to_string(&text).map_err(|error| error.to_string())
@@ -191,6 +202,7 @@ impl Loaded {
             Buffer::Targets => Following::NUMBERS * self.following.as_ref().map_or(0, Following::count),
             Buffer::Face => Live::INPUT,
             Buffer::Performance => Live::OUTPUT,
+            Buffer::Goal => Limbs::NUMBERS,
         }
     }
 
@@ -238,6 +250,7 @@ impl Loaded {
             Buffer::Targets => self.following()?.targets.as_ptr() as usize,
             Buffer::Face => self.live()?.input.as_ptr() as usize,
             Buffer::Performance => self.live()?.output.as_ptr() as usize,
+            Buffer::Goal => self.limbs.as_ref().ok_or(NO_LIMBS)?.goal.as_ptr() as usize,
         })
     }
 
@@ -289,6 +302,26 @@ impl Loaded {
         following.drag(steps, &mut controls[..count])
     }
 
+    /// Names the bones of hands, feet and torso as a text says.
+    pub fn spell_limbs(&mut self, spelling: &str) -> Result<usize, String> {
+        self.limbs = Some(Limbs::of(&self.twin, Some(spelling))?.ok_or(NO_LIMBS)?);
+        Ok(1)
+    }
+
+    /// Brings a handle to the goal in its array, and writes the bones of the pose as they are then.
+    pub fn reach(&mut self, handle: usize) -> Result<usize, String> {
+        self.take_over(By::Bones, 1)?;
+        let count = self.bone_count();
+        let limbs = self.limbs.as_ref().ok_or(NO_LIMBS)?;
+        // The array for a crowd is longer than a pose.
+        self.bones.truncate(count);
+        let (bones, reached) = limbs.reach(handle, std::mem::take(&mut self.bones));
+        self.bones = bones;
+        let reached = reached?;
+        self.matrices.iter_mut().zip(&self.bones).for_each(|(out, bone)| *out = matrix(bone));
+        Ok(reached)
+    }
+
     /// Arrays for so many poses, and the bones as the run time has them.
     fn take_over(&mut self, by: By, poses: usize) -> Result<(), String> {
         for buffer in [Buffer::Controls, Buffer::Extras, Buffer::Bones, Buffer::Vertices] {
@@ -324,6 +357,22 @@ impl Loaded {
     #[cfg(test)]
     pub fn ask(&mut self, point: usize, what: [f32; Following::NUMBERS]) {
         self.following.as_mut().expect("it follows points").targets[point] = what;
+    }
+
+    #[cfg(test)]
+    pub fn rest_again(&mut self) {
+        self.address(Buffer::Bones, 1).expect("there is memory");
+        self.matrices[..self.rest_bones.len()].copy_from_slice(&self.rest_bones);
+    }
+
+    #[cfg(test)]
+    pub fn bone_place(&self, bone: usize) -> Vec3 {
+        affine(&self.matrices[bone]).translation.into()
+    }
+
+    #[cfg(test)]
+    pub fn aim(&mut self, goal: [f32; Limbs::NUMBERS]) {
+        self.limbs.as_mut().expect("it has limbs").goal = goal;
     }
 
     #[cfg(test)]

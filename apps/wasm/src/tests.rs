@@ -3,6 +3,7 @@
 use super::*;
 
 const FACE: &[u8] = include_bytes!("../../../crates/runtime/tests/golden/face-v3.twin");
+const BODY: &[u8] = include_bytes!("../../../crates/runtime/tests/golden/body-v3.twin");
 
 fn text() -> String {
     lock(&TEXT).clone()
@@ -40,7 +41,9 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     refused(understudy_pose(handle, 2, 1), "not by 2");
     refused(understudy_pose(handle, 0, usize::MAX), "no memory");
     refused(understudy_buffer(handle, 2, usize::MAX / 8), "no memory");
-    refused(understudy_buffer(handle, 13, 1), "no array of number 13");
+    refused(understudy_buffer(handle, 14, 1), "no array of number 14");
+    refused(understudy_buffer(handle, 13, 1), "names of limbs");
+    refused(understudy_reach(handle, 0), "names of limbs");
     refused(understudy_buffer(handle, 11, 1), "nobody drives this twin");
     refused(understudy_live_follow(handle, 1, 1), "nobody drives this twin");
     refused(understudy_live(handle), "canonical face");
@@ -70,6 +73,7 @@ fn what_is_wrong_is_a_zero_and_a_text() {
     assert!(nan.expect_err("is refused").contains("not finite"));
     assert_eq!(understudy_free(handle), 1);
     points_are_dragged();
+    hands_reach();
     motion::characters_play_and_mistakes_are_told();
 }
 
@@ -147,5 +151,57 @@ fn points_are_dragged() {
     with(&mut |twin| twin.ask(0, [5.0; 7]));
     assert_eq!(understudy_drag(handle, 2), 0);
     assert!(text().contains("5 is asked"), "{}", text());
+    assert_eq!(understudy_free(handle), 1);
+}
+
+fn hands_reach() {
+    let handle = load(BODY);
+    assert_ne!(handle, 0, "{}", text());
+    let refused = |answer: usize, part: &str| {
+        assert_eq!(answer, 0);
+        assert!(text().contains(part), "{}", text());
+    };
+    let spell = |spelling: &[u8]| {
+        assert_ne!(understudy_incoming(spelling.len()), 0);
+        lock(&INCOMING).copy_from_slice(spelling);
+        understudy_limbs(handle)
+    };
+    refused(understudy_reach(handle, 0), "names of limbs");
+    refused(spell(b"{}"), "names of limbs");
+    refused(spell(b"[]"), "spelling: ");
+    refused(spell(b"\xff"), "not UTF-8");
+    refused(spell(br#"{"hand_L": ["bone1", "bone3", "nobody"]}"#), "there is no bone 'nobody'");
+    assert_eq!(spell(br#"{"hand_L": ["bone1", "bone3", "bone6"], "torso": "bone0"}"#), 1, "{}", text());
+    assert_eq!(understudy_describe(handle), 1);
+    let description: serde_json::Value = serde_json::from_str(&text()).expect("JSON");
+    let want = serde_json::json!([{ "name": "hand_L", "bone": 6 }, { "name": "torso", "bone": 0 }]);
+    assert_eq!(description["handles"], want);
+    // A crowd before, whose array is longer than one pose.
+    assert_ne!(understudy_buffer(handle, 1, 3), 0);
+    let with = |work: &mut dyn FnMut(&mut Loaded)| {
+        work(lock(&TWINS)[handle - 1].as_mut().expect("was loaded"));
+    };
+    let mut target = [0.0; 3];
+    with(&mut |twin| {
+        twin.rest_again();
+        let [start, end] = [1, 6].map(|bone| twin.bone_place(bone));
+        target = (start + 0.8 * (end - start)).to_array();
+        twin.aim([target[0], target[1], target[2], 0.0, 0.0, 1.0, 0.0, 1.0]);
+    });
+    assert_eq!(understudy_reach(handle, 0), 1, "{}", text());
+    with(&mut |twin| {
+        let off = twin.bone_place(6).distance(target.into());
+        assert!(off < 1e-3, "{off} cm");
+        twin.aim([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    });
+    assert_eq!(understudy_reach(handle, 1), 1);
+    with(&mut |twin| {
+        assert!(twin.bone_place(0).distance(understudy_runtime::Vec3::new(1.0, 2.0, 3.0)) < 1e-4)
+    });
+    assert_eq!(understudy_pose(handle, 1, 1), 1, "{}", text());
+    refused(understudy_reach(handle, 2), "there is no handle 2");
+    with(&mut |twin| twin.aim([f32::NAN, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]));
+    refused(understudy_reach(handle, 0), "not finite");
+    refused(understudy_reach(handle, 1), "not finite");
     assert_eq!(understudy_free(handle), 1);
 }

@@ -366,6 +366,25 @@ impl LatentSpace {
         Some(pairs.iter().map(|pair| pair.1).sum::<f64>() / pairs.len() as f64 / self.extent())
     }
 
+    /// The widest gap that a walk over all frames has to cross, over the root mean square distance of two frames: the longest
+    /// edge of the shortest tree that joins them. What the connectivity prior narrows.
+    pub fn widest_gap(&self) -> f64 {
+        let mut open: Vec<(f64, usize)> = (0..self.len()).map(|i| (f64::INFINITY, i)).collect();
+        let (mut at, mut widest) = (open.pop().map(|(_, i)| i), 0.0f64);
+        while let Some(from) = at {
+            for (best, to) in &mut open {
+                *best = best.min(squared_distance(self.point(from), self.point(*to)));
+            }
+            let nearest = (0..open.len()).min_by(|a, b| open[*a].0.total_cmp(&open[*b].0));
+            at = nearest.map(|place| {
+                let (gap, point) = open.swap_remove(place);
+                widest = widest.max(gap);
+                point
+            });
+        }
+        widest.sqrt() / self.extent()
+    }
+
     /// Root mean square distance of two frames.
     fn extent(&self) -> f64 {
         let n = self.len() as f64;

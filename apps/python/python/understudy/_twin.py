@@ -6,6 +6,7 @@ import json
 import os
 
 import numpy as np
+from numpy import ndarray
 
 from . import _native
 from ._arrays import Values, out_of
@@ -86,6 +87,17 @@ class Twin:
     def pose(self, controls=None, *, bones=None, extras=None, out: np.ndarray | None = None) -> np.ndarray:
         """Vertices of a pose, [vertices, 3] cm: by controls (an array, or a dict of some), or by the world transforms of its
         bones [bones, 3, 4] and the extra controls beside them. `out` is filled and given back: with an array of controls nothing is allocated."""
+        # What a loop gives sixty times a second goes straight to the native half, which checks all of it. What that refuses may
+        # be an array of doubles, or is told below in the words of this package.
+        try:
+            if bones is None and type(controls) is ndarray and out is not None:
+                self._player.pose_controls(controls, out)
+                return out
+            if type(bones) is ndarray and type(extras) is ndarray and out is not None:
+                self._player.pose_bones(bones, extras, out)
+                return out
+        except (TypeError, _native.BadInputError):
+            pass
         out = out_of(out, self._shape)
         if bones is None:
             if self.controls is None:

@@ -61,10 +61,12 @@ export const launch = (more = []) => chromium.launch({ executablePath: browserFi
 /** A page whose complaints are kept. */
 export async function newPage(browser, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, ...options });
+  // A machine that does other things beside is slow, not wrong.
+  page.setDefaultTimeout(120_000);
   const problems = [];
   page.on("console", (message) => {
     // Chromium speaks of its own software rasteriser.
-    if (["error", "warning"].includes(message.type()) && !/GPU stall|swiftshader|GL Driver/i.test(message.text())) problems.push(message.text());
+    if (["error", "warning"].includes(message.type()) && !/GPU stall|swiftshader|GL Driver/i.test(message.text())) problems.push(`${message.text()} (${message.location().url})`);
   });
   page.on("pageerror", (error) => problems.push(error.message));
   return { page, problems };
@@ -76,15 +78,19 @@ export const posed = (page) => page.evaluate(() => Number(document.querySelector
 /** Waits until the stage has shown so many more. */
 export async function waitForPoses(page, more = 2) {
   const from = await posed(page);
-  await page.waitForFunction((want) => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0) >= want, from + more, { timeout: 60_000 });
+  await page.waitForFunction((want) => Number(document.querySelector("#panel-pose .stage")?.dataset.posed ?? 0) >= want, from + more, { timeout: 120_000 });
 }
 
-/** Waits until the stage shows what was asked for: nothing new came for a while. */
+/** Waits until the stage shows what was asked for: nothing new came for a while, and the server solves nothing. */
 export async function settled(page) {
+  await page.waitForFunction(() => !document.querySelector("#panel-pose .hand[data-solving]"), null, { timeout: 120_000 });
   for (let before = -1, now = await posed(page), quiet = 0; quiet < 3; before = now, now = await posed(page)) {
     quiet = now === before ? quiet + 1 : 0;
     await page.waitForTimeout(150);
   }
 }
+
+/** Puts away what the page says; words may vanish by themselves meanwhile. */
+export const closeToasts = (page) => page.evaluate(() => document.querySelectorAll(".toast button").forEach((button) => button.click()));
 
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];

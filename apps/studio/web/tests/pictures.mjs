@@ -1,18 +1,23 @@
-// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|motion|animation]`. Still pictures, and an
-// animation of the stage as an animated PNG, put together from single pictures here: the format is a few chunks around them.
+// Pictures of the studio for README and guide: `node pictures.mjs PROGRAM FOLDER [still|tabs|motion|capture|animation]`. The Pose tab
+// with errors and with points that are dragged, the other tabs, and an animation of the stage as an animated PNG, put together from
+// single pictures here: the format is a few chunks around them.
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { TASK, actorVideo, seeFaces, withCamera } from "./tabs/capture.mjs";
 import { handOf } from "./tabs/hand.mjs";
-import { launch, newPage, scratch, startStudio, understudy, waitForPoses } from "./harness.mjs";
+import { closeToasts, launch, newPage, scratch, settled, startStudio, understudy, waitForPoses } from "./harness.mjs";
 
 const [program, out, only] = process.argv.slice(2);
 const wanted = (name) => only === undefined || only === name;
 const [WIDTH, HEIGHT, FRAMES, SECONDS] = [420, 360, 36, 3.5];
 const COLOURS = 128;
 const { folder, remove } = await scratch();
-await mkdir(join(folder, "studio"), { recursive: true });
+/** As a film's project would be called. */
+const project = join(folder, "hero");
+await mkdir(join(project, "studio"), { recursive: true });
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
@@ -116,15 +121,18 @@ async function pixels(page, png) {
   return Buffer.from(data, "base64");
 }
 
-// A twin to look at beside her: small, but a real one.
-if (wanted("still")) await understudy(program, ["sample", "mira", "-o", join(folder, "data"), "--poses", "800", "--method", "noise", "--exclude", "smile"]);
-if (wanted("still")) {
-  const [data, twin] = [join(folder, "data"), join(folder, "studio/mira.twin")];
-  await understudy(program, ["learn", "skin", data, "-o", twin]);
-  await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+// A twin to look at beside her: small, but a real one; or the file that UNDERSTUDY_TWIN names.
+if (["still", "capture"].some(wanted)) {
+  const [data, twin] = [join(folder, "data"), join(project, "studio/mira.twin")];
+  if (process.env.UNDERSTUDY_TWIN) await copyFile(process.env.UNDERSTUDY_TWIN, twin);
+  else {
+    await understudy(program, ["sample", "mira", "-o", data, "--poses", "800", "--method", "noise", "--exclude", "smile"]);
+    await understudy(program, ["learn", "skin", data, "-o", twin]);
+    await understudy(program, ["learn", "ik", twin, data, "-o", twin, "--steps", "800"]);
+  }
 }
-if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(folder, "studio/mira.motion")]);
-const studio = await startStudio(program, folder);
+if (wanted("motion")) await understudy(program, ["motion", "learn", "mira", "-o", join(project, "studio/mira.motion")]);
+const studio = await startStudio(program, project);
 const browser = await launch();
 try {
   const { page } = await newPage(browser, { deviceScaleFactor: 1 });
@@ -145,8 +153,10 @@ try {
     await page.getByRole("button", { name: "Error", exact: true }).first().click();
     await dragged(page);
   }
-  if (wanted("motion")) await actInGame(page);
   if (wanted("animation")) await animate(page);
+  if (wanted("motion")) await actInGame(page);
+  if (wanted("capture")) await perform(page);
+  if (wanted("tabs")) await showTabs(page);
 } finally {
   await browser.close();
   await studio.stop();
@@ -165,6 +175,7 @@ async function dragged(page) {
   await hand.bar.getByRole("button", { name: "Pin", exact: true }).click();
   await hand.drag("brow_L_3", 2, -12);
   await hand.drag("mouth_corner_L", 16, -12);
+  await settled(page);
   await page.mouse.move(700, 300);
   await page.waitForTimeout(400);
   await page.screenshot({ path: join(out, "studio-drag.png") });
@@ -194,6 +205,76 @@ async function actInGame(page) {
   await page.waitForTimeout(1100);
   console.log(`${out}/studio-motion.png: ${await said.textContent()}`);
   await page.screenshot({ path: join(out, "studio-motion.png") });
+}
+
+/** Words that come and go are not for pictures. */
+async function quiet(page) {
+  await closeToasts(page);
+  await page.mouse.move(640, 716);
+  await page.waitForTimeout(400);
+}
+
+/** Weights on her, a take inverted, and a twin that is learned beside one that was. */
+async function showTabs(page) {
+  await page.getByRole("tab", { name: "Weights" }).click();
+  const weights = page.locator("#panel-weights");
+  await weights.getByRole("button", { name: "Try it with six points" }).click({ timeout: 60_000 });
+  await weights.getByLabel("Kind of weights").selectOption("quasi");
+  await weights.getByRole("button", { name: "Solve", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.state === "solved", null, { timeout: 180_000 });
+  await page.waitForTimeout(1500);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-weights.png") });
+
+  await page.getByRole("tab", { name: "Invert" }).click();
+  await page.getByLabel("Clip of the rig").selectOption("smile");
+  await page.locator("#panel-invert svg.chart").waitFor({ timeout: 120_000 });
+  // Dear weights: what they cost is seen.
+  await page.locator("#alpha").fill("-2.5");
+  await page.waitForTimeout(8000);
+  await page.getByLabel("Frame", { exact: true }).fill("57");
+  await page.waitForTimeout(2000);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-invert.png") });
+
+  await page.getByRole("tab", { name: /Learn/ }).click();
+  const learn = page.locator("#panel-learn");
+  const card = learn.locator("article[aria-label='face twin of mira']");
+  const begin = async (kind, poses, minutes) => {
+    await learn.getByLabel("Kind").selectOption(kind);
+    await page.getByLabel("New poses to sample").fill(String(poses));
+    await page.getByLabel("Minutes of training, about").fill(String(minutes));
+    await page.getByRole("button", { name: "Start learning" }).click();
+  };
+  await begin("skin", 300, 0.2);
+  await learn.locator("article[aria-label='skin twin of mira'][data-state=done]").waitFor({ timeout: 400_000 });
+  await begin("face", 300, 3);
+  await card.locator("svg.chart").waitFor({ timeout: 200_000 });
+  await page.waitForTimeout(40_000);
+  await quiet(page);
+  await page.screenshot({ path: join(out, "studio-learn.png") });
+  await card.locator("[data-action=cancel]").click();
+}
+
+/** An actor before the camera, and Mira who does the same. */
+async function perform(page) {
+  if (!existsSync(TASK)) {
+    console.log(`left out: ${out}/studio-capture.png, there is no ${TASK}`);
+    return;
+  }
+  const own = await launch(withCamera(await actorVideo(page, program, folder)));
+  try {
+    const { page: live } = await newPage(own, { permissions: ["camera"], deviceScaleFactor: 1 });
+    await live.goto(`${studio.address}#capture`);
+    await seeFaces(live);
+    // Not while the actor does nothing.
+    const acting = () => Object.values(JSON.parse(document.querySelector("#panel-capture .stage").dataset.shapes ?? "{}")).some((score) => score > 0.5);
+    await live.waitForFunction(acting, null, { timeout: 60_000, polling: 30 }).catch(() => {});
+    await quiet(live);
+    await live.screenshot({ path: join(out, "studio-capture.png") });
+  } finally {
+    await own.close();
+  }
 }
 
 /** The stage alone, while she smiles. */

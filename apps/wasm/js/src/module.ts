@@ -27,6 +27,8 @@ interface Exports {
   understudy_gradient(handle: number, by: number): number;
   understudy_hold(handle: number): number;
   understudy_drag(handle: number, steps: number): number;
+  understudy_limbs(handle: number): number;
+  understudy_reach(handle: number, place: number): number;
   understudy_motion_load(seed: number): number;
   understudy_motion_again(handle: number, seed: number): number;
   understudy_motion_free(handle: number): number;

@@ -56,6 +56,8 @@ export interface Description {
   readonly controls: readonly ControlSpec[] | null;
   /** `null` where the twin has not learned to follow points. */
   readonly points: readonly ControlPoint[] | null;
+  /** `null` where no bones have names of limbs. */
+  readonly handles: readonly LimbHandle[] | null;
   readonly header: Header;
 }
 
@@ -80,6 +82,36 @@ export interface DragTargets {
   /** Corrections after the network: two unless said otherwise, none for the network alone. */
   readonly steps?: number;
 }
+
+/** A hand, a foot or the torso, and the bone that it holds. */
+export interface LimbHandle {
+  /** `hand_L`, `hand_R`, `foot_L`, `foot_R` or `torso`. */
+  readonly name: string;
+  readonly bone: number;
+}
+
+/** Names of the bones that limbs consist of, from the trunk outwards, where a skeleton has names of its own. */
+export interface LimbSpelling {
+  readonly hand_L?: readonly [string, string, string];
+  readonly hand_R?: readonly [string, string, string];
+  readonly foot_L?: readonly [string, string, string];
+  readonly foot_R?: readonly [string, string, string];
+  readonly torso?: string;
+}
+
+/** How a hand or a foot goes to its target. */
+export interface ReachOptions {
+  /** The direction in which the elbow or knee points; as it does in the pose where it is left out. */
+  readonly pole?: ArrayLike<number>;
+  /** Share of the limb's length, up to 0.5, in which it slows down before it is straight. */
+  readonly soft?: number;
+  /** Whether the hand or foot keeps its orientation. */
+  readonly keep?: boolean;
+}
+
+/** How a target was reached: there, behind it on purpose, the limb too short, the target too near for its bones. */
+export type Reach = "exact" | "soft" | "too far" | "too near";
+const REACHES = ["exact", "soft", "too far", "too near"] as const;
 
 /** Values of all controls in their order, or some of them by name: the others are at their defaults. */
 export type ControlValues = ArrayLike<number> | Readonly<Record<string, number>>;
@@ -158,6 +190,7 @@ const enum Which {
   Targets = 10,
   Face = 11,
   Performance = 12,
+  Goal = 13,
 }
 
 /** Numbers per target: what is asked, a place, a line of sight. */
@@ -190,10 +223,9 @@ class Named {
 
 /** Plays a twin: controls or bones in, vertices out. */
 export class Twin {
-  /** What it says about itself. */
-  readonly description: Description;
   /** The module that plays it. */
   readonly module: TwinModule;
+  #description: Description;
   #handle: number;
   #controls: Named;
   #extras: Named;
@@ -201,8 +233,7 @@ export class Twin {
   private constructor(module: TwinModule, handle: number) {
     this.module = module;
     this.#handle = handle;
-    module.call((exports) => exports.understudy_describe(handle));
-    this.description = JSON.parse(module.text()) as Description;
+    this.#description = this.#describe();
     this.#controls = new Named(this.controls);
     this.#extras = new Named(this.header.inputs.controls);
     forgotten?.register(this, { module, handle }, this);
@@ -218,6 +249,11 @@ export class Twin {
       : new Uint8Array(bytes);
     module.send(file);
     return new Twin(module, module.call((exports) => exports.understudy_load()));
+  }
+
+  /** What it says about itself. */
+  get description(): Description {
+    return this.#description;
   }
 
   /** Its kind. */
@@ -363,6 +399,39 @@ export class Twin {
     return this.#view(Which.Points, 1);
   }
 
+  /** Hands, feet and torso of a body whose bones have usual names, or those of {@link spellLimbs}. */
+  get handles(): readonly LimbHandle[] {
+    return this.description.handles ?? [];
+  }
+
+  /** Says which bones are limbs where their names do not. */
+  spellLimbs(spelling: LimbSpelling): void {
+    const handle = this.#live();
+    this.module.send(new TextEncoder().encode(JSON.stringify(spelling)));
+    this.module.call((exports) => exports.understudy_limbs(handle));
+    this.#description = this.#describe();
+  }
+
+  /**
+   * Puts a hand, a foot or the torso on a target (cm) and changes the world transforms of all bones in `bones` for it: those
+   * below a limb follow rigidly, the torso takes everything along. To lock a foot, move the torso first and reach for where
+   * the foot was.
+   */
+  reach(name: string, target: ArrayLike<number>, bones: Float32Array, options: ReachOptions = {}): Reach {
+    const handle = this.#live();
+    const place = this.handles.findIndex((known) => known.name === name);
+    if (place < 0) throw new TwinError(`there is no handle '${name}'; there are ${this.handles.map((h) => h.name).join(", ")}`);
+    const { pole = [0, 0, 0], soft = 0, keep = false } = options;
+    for (const [what, point] of [["target", target], ["pole", pole]] as const) {
+      if (point.length !== 3) throw new TwinError(`${what}: ${point.length} numbers, 3 expected`);
+    }
+    this.#copy(Which.Bones, bones, 1, "bones of the pose");
+    this.#view(Which.Goal, 1).set([...Array.from(target), ...Array.from(pole), soft, keep ? 1 : 0]);
+    const how = this.module.call((exports) => exports.understudy_reach(handle, place));
+    fill(bones, this.#view(Which.Bones, 1));
+    return REACHES[how - 1]!;
+  }
+
   /**
    * An actor drives this twin from now on: what {@link follow} is given. `geometry` is the canonical face that lies in
    * MediaPipe's `.task` files as `geometry_pipeline_metadata_landmarks.binarypb`.
@@ -423,6 +492,12 @@ export class Twin {
     forgotten?.unregister(this);
     release(this.module, this.#handle);
     this.#handle = 0;
+  }
+
+  #describe(): Description {
+    const handle = this.#live();
+    this.module.call((exports) => exports.understudy_describe(handle));
+    return JSON.parse(this.module.text()) as Description;
   }
 
   #live(): number {

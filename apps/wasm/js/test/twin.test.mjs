@@ -192,6 +192,32 @@ for (const name of names) {
       plain.free();
     });
 
+    test("hands and feet reach as they do natively", { skip }, async () => {
+      const twin = await Twin.load(await readFile(join(made, "body.twin")), { module });
+      const { spelling, start, goals } = JSON.parse(await readFile(join(made, "reaches.json"), "utf8"));
+      const bones = Float32Array.from(start.flat());
+      assert.deepEqual(twin.handles, []);
+      assert.throws(() => twin.reach("hand_L", [0, 0, 0], bones), /no handle 'hand_L'/);
+      assert.throws(() => twin.spellLimbs({ hand_L: ["b2", "b9", "nobody"] }), /no bone 'nobody'/);
+      twin.spellLimbs(spelling);
+      assert.deepEqual(new Map(twin.handles.map(({ name, bone }) => [name, bone])), new Map([["hand_L", 17], ["foot_R", 33]]));
+      const reached = new Set();
+      for (const { handle, target, pole, soft, keep, reach, places } of goals) {
+        assert.equal(twin.reach(handle, target, bones, { pole, soft, keep }), reach);
+        reached.add(reach);
+        const got = Array.from({ length: places.length }, (_, bone) => [...bones.subarray(16 * bone + 12, 16 * bone + 15)]);
+        close(got.flat(), places.flat(), 1e-3);
+      }
+      assert.ok(reached.has("exact") && reached.has("too far"), [...reached].join());
+      twin.pose({ bones });
+      const kept = bones.slice();
+      assert.throws(() => twin.reach("hand_L", [NaN, 0, 0], bones), /the target .* is not finite/);
+      assert.throws(() => twin.reach("hand_L", [0, 0], bones), /target: 2 numbers, 3 expected/);
+      assert.throws(() => twin.reach("hand_L", [0, 0, 0], bones.subarray(16)), /numbers, \d+ expected/);
+      assert.deepEqual(bones, kept);
+      twin.free();
+    });
+
     test("memory is used again after twins are freed", async () => {
       const bytes = await read("face-v3.twin");
       const rounds = async (count) => {

@@ -58,23 +58,29 @@ pub fn priors(arguments: &MotionArguments, corpus: &Corpus) -> Result<()> {
             PriorConfig { connectivity: 0.0, ..both },
             PriorConfig { dynamics: 0.0, ..both },
             both,
+            PriorConfig { connectivity: 3.0, guard: 0.03, ..both },
         ];
         for priors in variants {
             let config = LatentConfig { iterations: arguments.iterations, priors, ..LatentConfig::default() };
             let (space, _) = LatentSpace::learn(&outputs, &lengths, &config, |_, _| true)?;
             let kin = space.kinship(&outputs, &lengths);
             row.push(format!(
-                "{:.3} {}",
+                "{:.3} {} {:.3}",
                 space.consecutive(&lengths),
-                kin.map_or("–".into(), |kin| format!("{kin:.3}"))
+                kin.map_or("–".into(), |kin| format!("{kin:.3}")),
+                space.widest_gap()
             ));
         }
         rows.push(row);
     }
     print(
-        "\nmean latent distance to the next frame, and to the like pose of another clip, over the root mean square distance of two frames",
+        "\nover the root mean square distance of two frames: mean latent distance to the next frame, to the like pose of another clip, \
+         and the widest gap that a walk over all frames crosses; the last column has weight 3 and ε 0.03",
     );
-    print(&table(&["label", "frames", "no prior", "dynamics", "connectivity", "both"], &rows));
+    print(&table(
+        &["label", "frames", "no prior", "dynamics", "connectivity", "both", "both, strong"],
+        &rows,
+    ));
     Ok(())
 }
 

@@ -202,7 +202,7 @@ pub(crate) fn known_points(twin: &Twin) -> Result<Vec<RegionPoint>, JobError> {
 }
 
 /// 54 of the 68 landmarks of Multi-PIE: number, name, region. Of the jaw's contour only three are left.
-fn multi_pie() -> Vec<(usize, String, &'static str)> {
+pub(super) fn multi_pie() -> Vec<(usize, String, &'static str)> {
     let mut out: Vec<(usize, String, &'static str)> = Vec::new();
     for (index, name) in [(6, "jaw_R"), (8, "chin"), (10, "jaw_L")] {
         out.push((index, name.into(), "mouth"));

@@ -9,6 +9,8 @@ export interface Curve {
 
 const [HEIGHT, LEFT, BOTTOM, TOP] = [190, 52, 22, 8];
 const SERIES = 5;
+/** What was not measured yet comes as the largest number that there is. */
+const UNKNOWN = 1e30;
 
 /** Colour of a curve by its place. */
 export const seriesColour = (place: number) => `var(--series-${(place % SERIES) + 1})`;
@@ -21,7 +23,8 @@ function short(value: number): string {
 
 /** `width` is about that of the place it goes to, so that its text is as large as the page's. */
 export function chart(curves: readonly Curve[], label: string, width: number, axis = "s", marker?: number): HTMLElement {
-  const drawn = curves.filter(({ points }) => points.length > 0);
+  const drawn = curves.map(({ name, points }) => ({ name, points: points.filter(([, value]) => Math.abs(value) < UNKNOWN) }))
+    .filter(({ points }) => points.length > 0);
   const all = drawn.flatMap(({ points }) => points);
   if (all.length === 0) return h("p", { class: "soft" }, "No figures yet.");
   const values = all.map(([, value]) => value);

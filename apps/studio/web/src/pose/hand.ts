@@ -1,5 +1,6 @@
 // Posing by hand: grips on hands, feet and torso, which the server solves with the rig itself, and on the points of a face,
-// which a twin that has learned to follow them solves here. The bar below the stage names, pins and chooses them.
+// which a twin that has learned to follow them solves here. Where the rig is what is seen, the server takes the twin's pose on to
+// where the rig's own points are under the cursor. The bar below the stage names, pins and chooses them.
 
 import * as THREE from "three";
 import { complain, fill, h } from "../lib/dom";
@@ -22,6 +23,25 @@ interface Reached {
   readonly at_limits?: readonly string[];
 }
 
+/** What of a face the server corrects with the rig itself. */
+interface FaceWish {
+  readonly start: number[];
+  readonly free: number[];
+  readonly move: { vertex: number; place: number[]; sight: number[] }[];
+  readonly pinned: number[];
+  readonly loose: number[];
+}
+
+/** What waits for the server: a face first, then limbs, from these controls. */
+interface Wish {
+  readonly controls: Float32Array;
+  readonly face: FaceWish | null;
+  readonly reach: Record<string, number[]>;
+  readonly lock: string[];
+  /** The point that is spoken of. */
+  readonly name: string;
+}
+
 /** What the tab gives and takes. */
 export interface HandHost {
   readonly controls: () => Float32Array;
@@ -33,6 +53,8 @@ export interface HandHost {
   readonly pose: (controls: Float32Array) => void;
   /** The drag ended: its pose is worth an undo. */
   readonly done: () => void;
+  /** Whether the points are seen on the rig itself, not on its twin. */
+  readonly byRig: () => boolean;
   /** Whether a vertex faces the one who looks. */
   readonly facing: (vertex: number) => boolean;
   /** Points became visible, or not. */
@@ -41,8 +63,10 @@ export interface HandHost {
   readonly teach: () => Promise<void>;
 }
 
-/** Corrections per frame of a drag. */
-const STEPS = 2;
+/** Corrections per place of the cursor: two bring a good network's answer home, one that learned for minutes needs more. */
+const [LEAST_STEPS, MOST_STEPS] = [2, 6];
+/** While a point moves there are as many as fit into so many milliseconds; where it is let go there are all of them. */
+const FRAME_MS = 8;
 
 export class Hand {
   readonly grips: Grips;
@@ -56,6 +80,7 @@ export class Hand {
   readonly #said = h("span", { class: "soft", role: "status" });
   readonly #teach = h("button", { type: "button", class: "primary" }, "Teach a twin to follow points");
   readonly #tools = h("div", { class: "row" }, this.#choice, this.#pin, this.#unpin);
+  #rig: RigScene | null = null;
   #handles: readonly Handle[] = [];
   #twin: BrowserTwin | null = null;
   #others: number[] = [];
@@ -64,8 +89,11 @@ export class Hand {
   #start = new Float32Array(0);
   /** The solve that waits for the server, and the newest wish beside it. */
   #asking = false;
-  #asked: { reach: Record<string, number[]>; lock: string[]; controls: Float32Array } | null = null;
+  #asked: Wish | null = null;
   #drag = 0;
+  /** Controls that the twin has moved in this drag, and what the rig says of its newest pose beyond it. */
+  readonly #free = new Set<number>();
+  #beyond: Float32Array | null = null;
 
   constructor(viewer: Viewer, server: Server, host: HandHost) {
     this.#host = host;
@@ -96,6 +124,7 @@ export class Hand {
   /** A rig is on the stage, with a twin or without. */
   async open(rig: RigScene, name: string, twin: BrowserTwin | null): Promise<void> {
     const turn = ++this.#opening;
+    this.#rig = rig;
     this.#twin = twin;
     this.#handles = [];
     this.#list(rig);
@@ -198,7 +227,9 @@ export class Hand {
     this.#host.hold();
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
-    this.#moved = false;
+    this.#held = null;
+    this.#free.clear();
+    this.#beyond = null;
     // A second finger may take a point of the face while the first has a hand: every drag begins from its own pose.
     if ((this.#twin?.points ?? []).length > 0) {
       try {
@@ -213,9 +244,11 @@ export class Hand {
 
   #move(held: ReadonlyMap<number, Pull>): void {
     const from = performance.now();
-    this.#moved = true;
-    this.#solve(held);
-    this.#times.push(performance.now() - from);
+    this.#held = held;
+    this.#solve(held, this.#steps);
+    const took = performance.now() - from;
+    this.#steps = Math.min(Math.max(this.#steps + (took < FRAME_MS ? 1 : -1), LEAST_STEPS), MOST_STEPS);
+    this.#times.push(took);
     if (this.#times.length > 120) this.#times.shift();
   }
 
@@ -226,7 +259,7 @@ export class Hand {
     return this.#times;
   }
 
-  #solve(held: ReadonlyMap<number, Pull>): void {
+  #solve(held: ReadonlyMap<number, Pull>, steps: number): void {
     const pulls = new Map(held);
     if (this.#host.both()) {
       for (const [index, { place, sight }] of held) {
@@ -239,54 +272,76 @@ export class Hand {
     const faces = [...pulls].filter(([index]) => index >= first), limbs = [...pulls].filter(([index]) => index < first);
     const controls = this.#start.slice();
     const pinned = [...this.grips.pins].filter((index) => !pulls.has(index));
+    let face: FaceWish | null = null;
     if (faces.length > 0) {
+      const held = pinned.filter((index) => index >= first).map((index) => index - first);
       try {
         const places = this.#twin!.drag({
           move: new Map(faces.map(([index, { place }]) => [index - first, place.toArray()])),
           sights: new Map(faces.map(([index, { sight }]) => [index - first, sight.toArray()])),
-          pinned: pinned.filter((index) => index >= first).map((index) => index - first),
-          steps: STEPS,
+          pinned: held,
+          steps,
         }, controls);
-        const [[index, { place, sight }]] = faces as [[number, Pull]];
-        const off = new THREE.Vector3().fromArray(places, (index - first) * 3).sub(place);
-        const seen = off.addScaledVector(sight, -off.dot(sight)).length() * 10;
-        this.#tell(this.grips.list[index]!.name, seen);
+        if (this.#host.byRig()) face = this.#faceWish(faces.map(([index, pull]) => [index - first, pull]), held, controls);
+        else {
+          const [[index, { place, sight }]] = faces as [[number, Pull]];
+          const off = new THREE.Vector3().fromArray(places, (index - first) * 3).sub(place);
+          this.#tell(this.grips.list[index]!.name, off.addScaledVector(sight, -off.dot(sight)).length() * 10);
+        }
       } catch (error) {
         complain(error);
       }
     }
-    if (limbs.length === 0) {
-      this.#host.pose(controls);
-      return;
-    }
+    if (limbs.length === 0) this.#host.pose(face ? this.#corrected(controls) : controls);
+    if (limbs.length === 0 && !face) return;
     this.#asked = {
-      controls,
+      controls, face,
       reach: Object.fromEntries(limbs.map(([index, { place }]) => [this.#handles[index]!.name, place.toArray()])),
       lock: pinned.filter((index) => index < first).map((index) => this.#handles[index]!.name),
+      name: this.grips.list[(faces[0] ?? limbs[0])![0]]!.name,
     };
     void this.#ask();
+  }
+
+  #faceWish(moved: readonly (readonly [number, Pull])[], pinned: readonly number[], controls: Float32Array): FaceWish {
+    const vertex = (point: number) => this.#twin!.points[point]!.vertex;
+    controls.forEach((value, place) => { if (value !== this.#start[place]) this.#free.add(place); });
+    const named = new Set([...moved.map(([point]) => point), ...pinned]);
+    return {
+      start: [...this.#start],
+      free: [...this.#free],
+      move: moved.map(([point, { place, sight }]) => ({ vertex: vertex(point), place: place.toArray(), sight: sight.toArray() })),
+      pinned: pinned.map(vertex),
+      loose: this.#twin!.points.map((_, point) => point).filter((point) => !named.has(point)).map(vertex),
+    };
+  }
+
+  /** The twin's controls, and what the rig said of the last ones beyond them: between its answers nothing jumps back. */
+  #corrected(controls: Float32Array): Float32Array {
+    const beyond = this.#beyond;
+    if (!beyond) return controls;
+    return controls.map((value, place) => {
+      const { low, high } = this.#rig!.controls[place]!, start = this.#start[place]!;
+      return Math.min(Math.max(value + beyond[place]!, Math.min(low, start)), Math.max(high, start));
+    });
   }
 
   /** One wish at a time is with the server; only the newest waits. */
   async #ask(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
+    // For programs that drive the page.
+    this.element.dataset["solving"] = "";
     try {
       for (let wish = this.#asked; wish; wish = this.#asked) {
         this.#asked = null;
-        const drag = this.#drag;
-        const { controls, reached } = await this.#server.command<{ controls: number[]; reached: Reached[] }>("pose_reach", {
-          controls: [...wish.controls], reach: wish.reach, lock: wish.lock,
-        });
-        if (drag !== this.#drag) continue;
-        this.#host.pose(Float32Array.from(controls));
-        const own = reached.find(({ handle }) => handle in wish.reach);
-        if (own) this.#tell(own.handle, own.distance_mm, own.reach, own.at_limits);
+        await this.#grant(wish, this.#drag);
       }
     } catch (error) {
       complain(error);
     } finally {
       this.#asking = false;
+      delete this.element.dataset["solving"];
     }
     if (!this.grips.dragging && this.#ended) {
       this.#ended = false;
@@ -294,13 +349,35 @@ export class Hand {
     }
   }
 
+  async #grant({ controls: asked, face, reach, lock, name }: Wish, drag: number): Promise<void> {
+    let controls = asked;
+    if (face) {
+      const answer = await this.#server.command<{ controls: number[]; off_mm: number[] }>("pose_points", { ...face, controls: [...asked] });
+      if (drag !== this.#drag) return;
+      controls = Float32Array.from(answer.controls);
+      this.#beyond = controls.map((value, place) => value - asked[place]!);
+      this.#tell(name, answer.off_mm[0]!);
+    }
+    if (Object.keys(reach).length > 0) {
+      const answer = await this.#server.command<{ controls: number[]; reached: Reached[] }>("pose_reach", { controls: [...controls], reach, lock });
+      if (drag !== this.#drag) return;
+      controls = Float32Array.from(answer.controls);
+      const own = answer.reached.find(({ handle }) => handle in reach);
+      if (own) this.#tell(own.handle, own.distance_mm, own.reach, own.at_limits);
+    } else if (this.#asked) controls = this.#corrected(this.#asked.controls);
+    this.#host.pose(controls);
+  }
+
   #ended = false;
-  #moved = false;
+  /** Where the drag is now; nothing where it has not moved yet. */
+  #held: ReadonlyMap<number, Pull> | null = null;
+  #steps = LEAST_STEPS;
 
   #end(kept: boolean): void {
     // A click is no pose.
-    if (!this.#moved) return;
-    if (!kept) {
+    if (!this.#held) return;
+    if (kept) this.#solve(this.#held, MOST_STEPS);
+    else {
       this.#asked = null;
       this.#drag += 1;
       this.#host.pose(this.#start.slice());
@@ -313,9 +390,9 @@ export class Hand {
   #told = 0;
 
   #tell(name: string, mm: number, reach?: string, limits: readonly string[] = []): void {
-    // Words that change sixty times per second cannot be read, nor heard.
+    // Words that change sixty times per second cannot be read, nor heard. What a drag ends with is said.
     const now = performance.now();
-    if (now - this.#told < 120) return;
+    if (this.grips.dragging && now - this.#told < 120) return;
     this.#told = now;
     const how = reach === "too far" || reach === "too near" ? `, ${reach}` : "";
     const ends = limits.length > 0 ? `; at its limit: ${limits.slice(0, 2).join(", ")}${limits.length > 2 ? " …" : ""}` : "";

@@ -92,6 +92,7 @@ class PoseTab implements Tab {
       hold: () => this.#timeline.pause(),
       pose: (controls) => this.#poseByHand(controls),
       done: () => this.#commit(),
+      byRig: () => this.#shown()[0] === "original",
       facing: (vertex) => this.#facing(vertex),
       shown: () => this.#arrange(),
       teach: () => this.#teach(),

@@ -4,6 +4,7 @@
 import * as THREE from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import type { Actor } from "./actor";
+import { characterMaterial, rampTexture } from "./material";
 
 export type Layout = "single" | "beside" | "wipe";
 
@@ -58,6 +59,8 @@ export class Viewer {
 
   constructor(parent: HTMLElement, label: string) {
     this.#renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+    // To ask for errors of a shader waits until it is compiled; a browser tells of those that fail in any case.
+    this.#renderer.debug.checkShaderErrors = false;
     this.canvas = this.#renderer.domElement;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
@@ -94,6 +97,8 @@ export class Viewer {
 
     new ResizeObserver(() => this.#resize()).observe(parent);
     this.#resize();
+    // After the size is known: a new size waits for all that the graphics card has to do.
+    this.#warmUp();
     const tick = () => {
       if (this.#dirty && this.#visible) this.#draw();
       requestAnimationFrame(tick);
@@ -253,17 +258,37 @@ export class Viewer {
     const parent = this.canvas.parentElement;
     // A hidden tab has no size: what fits into nothing is infinitely far away.
     if (!parent || parent.clientWidth === 0 || parent.clientHeight === 0) return;
-    const width = parent.clientWidth, height = parent.clientHeight;
-    this.#renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
-    this.#renderer.setSize(width, height, false);
+    const width = parent.clientWidth, height = parent.clientHeight, ratio = Math.min(devicePixelRatio, 2);
+    const size = this.#renderer.getSize(new THREE.Vector2());
+    const same = size.x === width && size.y === height && this.#renderer.getPixelRatio() === ratio;
+    if (!same) {
+      this.#renderer.setPixelRatio(ratio);
+      this.#renderer.setSize(width, height, false);
+    }
     const views = this.#rectangles();
     this.#camera.aspect = (views[0]?.width ?? width) / height;
     this.#camera.updateProjectionMatrix();
     if (!this.#wasMoved && !this.#home.isEmpty()) this.frame(this.#home);
     this.onlayout(views);
     // A new size clears the canvas: it is drawn before anybody sees that.
-    if (this.#visible) this.#draw();
+    if (this.#visible && !same) this.#draw();
     else this.redraw();
+  }
+
+  /** Programs of the graphics card are compiled while the character is still on its way. */
+  #warmUp(): void {
+    const geometry = new THREE.BufferGeometry();
+    for (const [name, size] of [["position", 3], ["normal", 3], ["color", 3], ["openness", 1], ["shine", 1], ["error", 1]] as const) {
+      geometry.setAttribute(name, new THREE.BufferAttribute(new Float32Array(3 * size), size));
+    }
+    // Its material stays: programs are kept as long as somebody has them.
+    const look = { heat: { value: 0 }, scale: { value: 1 }, ramp: { value: rampTexture([[0, 0, 0]]) } };
+    const stand = new THREE.Mesh(geometry, characterMaterial(look));
+    stand.castShadow = stand.receiveShadow = true;
+    this.#scene.add(stand);
+    this.#renderer.compile(this.#scene, this.#camera);
+    stand.removeFromParent();
+    geometry.dispose();
   }
 
   #draw(): void {

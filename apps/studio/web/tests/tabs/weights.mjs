@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { understudy } from "../harness.mjs";
+import { closeToasts, understudy } from "../harness.mjs";
 import { difference } from "../pixels.mjs";
 
 const SIDE = 31;
@@ -31,7 +31,7 @@ function card(degrees) {
 export async function check({ page, step, folder, project, program, picture, serious, shots }) {
   const panel = page.locator("#panel-weights");
   const stage = panel.locator(".stage");
-  const state = (want, timeout = 60_000) => page.waitForFunction((name) => document.querySelector("#panel-weights .stage").dataset.state === name, want, { timeout });
+  const state = (want, timeout = 120_000) => page.waitForFunction((name) => document.querySelector("#panel-weights .stage").dataset.state === name, want, { timeout });
   const handles = () => panel.locator("[data-handle]").evaluateAll((rows) => rows.map((row) => row.dataset.handle));
   const pick = async (button, file) => {
     const [chooser] = await Promise.all([page.waitForEvent("filechooser"), panel.getByRole("button", { name: button }).click()]);
@@ -50,12 +50,12 @@ export async function check({ page, step, folder, project, program, picture, ser
     await writeFile(join(folder, "folded.obj"), card(70));
     await writeFile(join(folder, "other.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
     await page.getByRole("tab", { name: "Weights" }).click();
-    await panel.getByRole("button", { name: "Try it with six points" }).waitFor({ timeout: 30_000 });
-    await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.mesh === "mira", null, { timeout: 60_000 });
+    await panel.getByRole("button", { name: "Try it with six points" }).waitFor({ timeout: 120_000 });
+    await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.mesh === "mira", null, { timeout: 120_000 });
     await page.waitForTimeout(400);
     await page.screenshot({ path: join(shots, "weights-empty.png") });
     await pick("Open mesh…", join(folder, "card.obj"));
-    await page.waitForFunction(() => /card/.test(document.querySelector("#panel-weights .stage").dataset.mesh), null, { timeout: 30_000 });
+    await page.waitForFunction(() => /card/.test(document.querySelector("#panel-weights .stage").dataset.mesh), null, { timeout: 120_000 });
     await panel.getByRole("button", { name: "Place handles" }).click();
     await click(-0.3, 0);
     await click(0.3, 0);
@@ -87,8 +87,8 @@ export async function check({ page, step, folder, project, program, picture, ser
     await pick("Add examples…", join(folder, "other.obj"));
     await panel.locator("[data-example]").waitFor();
     await panel.getByRole("button", { name: "Solve", exact: true }).click();
-    await page.locator(".toast.bad", { hasText: "other.obj" }).waitFor({ timeout: 30_000 });
-    for (const button of await page.locator(".toast button").all()) await button.click();
+    await page.locator(".toast.bad", { hasText: "other.obj" }).waitFor({ timeout: 120_000 });
+    await closeToasts(page);
     await panel.locator("[data-example] button").click();
   });
 
@@ -97,7 +97,7 @@ export async function check({ page, step, folder, project, program, picture, ser
     await panel.locator("[data-example]").waitFor();
     const before = await picture("weights");
     await panel.getByRole("button", { name: "Solve", exact: true }).click();
-    await state("solved", 120_000);
+    await state("solved", 400_000);
     await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.painted !== undefined);
     await page.waitForTimeout(500);
     assert.ok(difference(before, await picture("weights")) > 1, "weights are not painted");
@@ -121,7 +121,7 @@ export async function check({ page, step, folder, project, program, picture, ser
     await page.mouse.down();
     await page.mouse.move(...(await place(0.2, -0.25)), { steps: 8 });
     await page.mouse.up();
-    await page.waitForFunction((old) => Number(document.querySelector("#panel-weights .stage").dataset.dragged ?? 0) > old, from, { timeout: 10_000 });
+    await page.waitForFunction((old) => Number(document.querySelector("#panel-weights .stage").dataset.dragged ?? 0) > old, from, { timeout: 120_000 });
     await page.waitForTimeout(500);
     assert.ok(difference(rest, await picture("weights")) > 1, "the mesh does not follow the handle");
     await page.screenshot({ path: join(shots, "weights-dragged.png") });
@@ -133,17 +133,17 @@ export async function check({ page, step, folder, project, program, picture, ser
 
   await step("weights: a solve on Mira can be cancelled, and six points on her are solved", async () => {
     await panel.getByLabel("Mesh", { exact: true }).selectOption("mira");
-    await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.mesh === "mira", null, { timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector("#panel-weights .stage").dataset.mesh === "mira", null, { timeout: 120_000 });
     await panel.getByRole("button", { name: "Try it with six points" }).click();
     assert.equal((await handles()).length, 6);
     await panel.getByRole("button", { name: "Solve", exact: true }).click();
     await panel.locator("[data-action=cancel-weights]").click();
-    await page.waitForFunction(() => !document.querySelector("#panel-weights [data-action=cancel-weights]").checkVisibility(), null, { timeout: 60_000 });
+    await page.waitForFunction(() => !document.querySelector("#panel-weights [data-action=cancel-weights]").checkVisibility(), null, { timeout: 120_000 });
     await panel.getByLabel("Kind of weights").selectOption("quasi");
     await panel.getByRole("button", { name: "Solve", exact: true }).click();
-    await state("solved", 180_000);
+    await state("solved", 400_000);
     await page.waitForTimeout(800);
     await page.screenshot({ path: join(shots, "weights-mira.png") });
-    for (const button of await page.locator(".toast button").all()) await button.click().catch(() => {});
+    await closeToasts(page);
   });
 }
