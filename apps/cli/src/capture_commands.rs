@@ -137,6 +137,11 @@ fn describe_nets(report: &LandmarkNetReport) -> String {
         ),
     ];
     for (name, errors) in &report.errors {
+        if errors.found == 0 {
+            let frames = count(errors.frames, "frame");
+            lines.push(format!("strangers, {name}: no face seen in {frames}; more --minutes teach more"));
+            continue;
+        }
         let regions: Vec<String> =
             errors.regions.iter().map(|(region, px)| format!("{region} {px:.2}")).collect();
         lines.push(format!(

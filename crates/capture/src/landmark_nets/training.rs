@@ -489,7 +489,8 @@ fn targets(crop: &Crop, scene: &Scene, points: &[usize]) -> Vec<Target> {
     points.iter().map(one).collect()
 }
 
-/// How far points are off, pixels of the frame, in the mean over frames whose face was found.
+/// How far points are off, pixels of the frame, in the mean over frames whose face was found; NaN where
+/// it was found in none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NetErrors {
     /// Frames.
@@ -539,7 +540,8 @@ pub fn errors(nets: &mut LandmarkNets, frames: &[(Frame, Detected, Vec<f32>)]) -
             scores[1] += 1.0;
         }
     }
-    let frames_found = found.max(1) as f64;
+    // Without a face there is no distance: what is divided by NaN is NaN, and null in JSON.
+    let frames_found = if found == 0 { f64::NAN } else { found as f64 };
     let mean = |points: &[usize]| {
         points.iter().map(|point| sums[*point]).sum::<f64>() / (points.len().max(1) as f64 * frames_found)
     };
@@ -553,6 +555,6 @@ pub fn errors(nets: &mut LandmarkNets, frames: &[(Frame, Detected, Vec<f32>)]) -
         contours: mean(&contours),
         pupils: mean(&PUPILS),
         coarse: first / frames_found,
-        scores: scores[0] / f64::max(scores[1], 1.0),
+        scores: if scores[1] > 0.0 { scores[0] / scores[1] } else { f64::NAN },
     }
 }
