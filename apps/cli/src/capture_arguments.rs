@@ -34,8 +34,8 @@ pub struct CaptureArguments {
     /// The take: .csv of controls, a .glb, a .mp4 or a .png; without it only what was found is told.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// MediaPipe's face landmarker, `face_landmarker.task`, as it is downloaded.
-    #[arg(long, value_name = "FILE.task")]
+    /// MediaPipe's face landmarker, `face_landmarker.task`, as it is downloaded, or nets of `learn landmarks`.
+    #[arg(long, value_name = "FILE.task|FILE.landmarks")]
     pub landmarks: Option<PathBuf>,
     /// A twin of the rig that `learn ik` taught to follow points [default: scores by their names].
     #[arg(long, value_name = "FILE.twin")]

@@ -1,14 +1,16 @@
 //! The command `capture`: arguments to a job's configuration, the job's result to text or JSON.
 
 use crate::capture_arguments::CaptureArguments;
+use crate::learn_arguments::LearnLandmarksArguments;
 use crate::output::{self, count};
-use crate::progress::watched;
+use crate::progress::{watched, watched_keeping};
 use anyhow::Result;
-use understudy_jobs::JobError;
 use understudy_jobs::capture::{
-    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, Neutral, RenderConfig,
-    RenderReport, RenderSettings, Source, WhichFace, capture, capture_rendered, draw_actor,
+    Actor, ActorConfig, ActorMethod, ActorReport, CaptureConfig, CaptureReport, LandmarkNetConfig,
+    LandmarkNetReport, Neutral, RenderConfig, RenderReport, RenderSettings, Source, WhichFace, capture,
+    capture_rendered, draw_actor, learn_landmarks,
 };
+use understudy_jobs::{JobError, checkpoint_folder};
 
 /// Seconds of a synthetic actor where none are named.
 const ACTOR_SECONDS: f32 = 4.0;
@@ -107,6 +109,55 @@ fn refuse_unused(arguments: &CaptureArguments, rendered: bool) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// `learn landmarks`.
+pub fn run_learn_landmarks(json: bool, arguments: LearnLandmarksArguments) -> Result<()> {
+    let config = LandmarkNetConfig::for_minutes(arguments.output, arguments.minutes, arguments.seed)?;
+    let parts = checkpoint_folder(&config.output);
+    let report =
+        watched_keeping("the training so far is", &parts, |progress| learn_landmarks(&config, progress))?;
+    output::print(json, &report, describe_nets)
+}
+
+fn describe_nets(report: &LandmarkNetReport) -> String {
+    let settings = &report.settings;
+    let mut lines = vec![
+        report.file.display().to_string(),
+        format!(
+            "{} of {}; {} steps of the face's net and {} of each region's, {:.0} s; {:.1} MB, {:.0} million multiplications per frame, {:.1} ms to search one",
+            count(report.pictures, "picture"),
+            count(settings.people, "drawn head"),
+            settings.face_steps,
+            settings.region_steps,
+            report.seconds,
+            report.bytes as f64 * 1e-6,
+            report.million_multiplications,
+            report.search_ms
+        ),
+    ];
+    for (name, errors) in &report.errors {
+        if errors.found == 0 {
+            let frames = count(errors.frames, "frame");
+            lines.push(format!("strangers, {name}: no face seen in {frames}; more --minutes teach more"));
+            continue;
+        }
+        let regions: Vec<String> =
+            errors.regions.iter().map(|(region, px)| format!("{region} {px:.2}")).collect();
+        lines.push(format!(
+            "strangers, {name}: a face in {} of {}; px at 256²: all {:.2}, 68 landmarks {:.2} (the first net alone {:.2}), contours of the lips {:.2}, pupils {:.2}; {}; scores {:.3}",
+            errors.found,
+            count(errors.frames, "frame"),
+            errors.all,
+            errors.landmarks,
+            errors.coarse,
+            errors.contours,
+            errors.pupils,
+            regions.join(", "),
+            errors.scores
+        ));
+    }
+    lines.join("\n")
 }
 
 fn describe(report: &CaptureReport) -> String {

@@ -79,6 +79,15 @@ A file of points:
 
 Method: docs/methods/inverse-kinematics.md")]
     Ik(LearnIkArguments),
+    /// Nets that see the points of a face in a picture, taught on people drawn by code: for `capture --landmarks`.
+    #[command(after_help = "Examples:
+  understudy learn landmarks -o face.landmarks
+  understudy learn landmarks -o face.landmarks --minutes 60 --seed 2
+  understudy capture --actor synthetic:7 mira --landmarks face.landmarks -o take.csv
+
+A run that was interrupted goes on where it stopped when the same command is given again.
+Method: docs/methods/landmark-nets.md")]
+    Landmarks(LearnLandmarksArguments),
 }
 
 impl LearnCommand {
@@ -92,6 +101,7 @@ impl LearnCommand {
             Self::Skin(arguments) => Ok((arguments.learning(), arguments.shared)),
             Self::Lbs(arguments) => Err(Other::Lbs(Box::new(arguments))),
             Self::Ik(arguments) => Err(Other::Ik(Box::new(arguments))),
+            Self::Landmarks(arguments) => Err(Other::Landmarks(arguments)),
         }
     }
 }
@@ -104,6 +114,22 @@ pub enum Other {
     Lbs(Box<LearnLbsArguments>),
     /// A section of a twin.
     Ik(Box<LearnIkArguments>),
+    /// Nets for faces.
+    Landmarks(LearnLandmarksArguments),
+}
+
+/// Of `learn landmarks`.
+#[derive(Debug, Args)]
+pub struct LearnLandmarksArguments {
+    /// The nets.
+    #[arg(short, long, value_name = "FILE.landmarks")]
+    pub output: PathBuf,
+    /// How long two cores may work; people, pictures and steps follow from it, so that the nets do not depend on the machine.
+    #[arg(long, value_name = "M", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub minutes: f32,
+    /// Same seed, same nets.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// Of `learn ik`.

@@ -1,5 +1,6 @@
 //! The commands for twins of any kind: arguments to a job's configuration, the job's result to text or JSON.
 
+use crate::capture_commands::run_learn_landmarks;
 use crate::decompose_commands::run_learn_lbs;
 use crate::interrupt::typed;
 use crate::learn_arguments::{LearnAutoArguments, LearnCommand, LearnIkArguments, Other};
@@ -27,6 +28,7 @@ pub fn run_learn(json: bool, command: LearnCommand) -> Result<()> {
         Err(Other::Auto(auto)) => return run_learn_auto(json, *auto),
         Err(Other::Lbs(skin)) => return run_learn_lbs(json, *skin),
         Err(Other::Ik(ik)) => return run_learn_ik(json, *ik),
+        Err(Other::Landmarks(nets)) => return run_learn_landmarks(json, nets),
     };
     let mut config = LearnConfig::new(shared.data, shared.output, learning);
     config.rig = shared.rig;

@@ -14,6 +14,7 @@ pub mod flow;
 pub mod gaze;
 mod image;
 pub mod inverse_rendering;
+pub mod landmark_nets;
 mod marks;
 pub mod render;
 

@@ -20,6 +20,7 @@ mod method;
 mod recording;
 pub mod skin;
 pub mod skinning;
+pub mod style;
 
 pub use held_back::HeldBack;
 pub use method::{FollowingSkin, Frame, Method, MethodError, PlayedTwin, PosedRig};

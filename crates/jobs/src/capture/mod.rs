@@ -6,6 +6,7 @@ mod actor;
 mod driving;
 mod ffmpeg;
 mod frames;
+mod landmark_net;
 mod output;
 mod rendering;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod watching;
 
 pub use actor::{ActorConfig, ActorReport, cast, draw_actor};
 pub use frames::Frames;
+pub use landmark_net::{LandmarkNetConfig, LandmarkNetReport, learn_landmarks, test_frames};
 pub use rendering::{ActorMethod, Fitted, RenderConfig, RenderReport, RenderRow, capture_rendered};
 pub use understudy_capture::inverse_rendering::{Freedom, RenderSettings};
 
@@ -109,7 +111,7 @@ pub struct CaptureConfig {
     pub source: Source,
     /// The rig that is driven.
     pub rig: String,
-    /// MediaPipe's `.task` file.
+    /// MediaPipe's `.task` file, or nets that `learn landmarks` made.
     pub landmarks: Option<PathBuf>,
     /// A twin of the rig that learned to follow points.
     pub twin: Option<PathBuf>,

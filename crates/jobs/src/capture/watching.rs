@@ -7,6 +7,7 @@ use crate::{Event, JobError, Watch};
 use std::path::PathBuf;
 use std::time::Instant;
 use understudy_capture::Frame;
+use understudy_capture::landmark_nets::{LandmarkNets, is_landmark_file};
 use understudy_capture::mediapipe::{Choice, Landmarker, Mode, Sighting, shape_of};
 use understudy_core::{Vec3, arkit};
 use understudy_runtime::live::{FaceGeometry, Observation};
@@ -39,19 +40,34 @@ pub(super) struct Watched {
     pub seconds: f64,
 }
 
+/// Nets that know faces.
+enum Nets {
+    /// Of a `.task` file.
+    MediaPipe(Box<Landmarker>, Choice),
+    /// Of `learn landmarks`.
+    Own(Box<LandmarkNets>),
+}
+
 /// Looks at frames.
 pub(super) struct Watcher {
-    landmarker: Landmarker,
-    choice: Choice,
+    nets: Nets,
 }
 
 impl Watcher {
     pub fn open(config: &CaptureConfig) -> Result<Self, JobError> {
         let Some(path) = &config.landmarks else {
-            let problem = "a face landmarker is needed: --landmarks face_landmarker.task, which MediaPipe offers for download";
+            let problem = "a face landmarker is needed: --landmarks face_landmarker.task, which MediaPipe offers for download, or nets of `understudy learn landmarks`";
             return Err(JobError::setting("landmarks", problem));
         };
         let bytes = understudy_io::read_bytes(path)?;
+        if is_landmark_file(&bytes) {
+            if config.face != WhichFace::Only {
+                let problem = "nets of `learn landmarks` see one face, the surest; --face is for .task files";
+                return Err(JobError::setting("face", problem));
+            }
+            let nets = LandmarkNets::parse(&bytes).map_err(|error| JobError::unusable(path, error))?;
+            return Ok(Self { nets: Nets::Own(Box::new(nets)) });
+        }
         let landmarker =
             Landmarker::parse(&bytes, Mode::Video).map_err(|error| JobError::unusable(path, error))?;
         let choice = match config.face {
@@ -60,11 +76,14 @@ impl Watcher {
             WhichFace::Left => Choice::Left,
             WhichFace::Right => Choice::Right,
         };
-        Ok(Self { landmarker, choice })
+        Ok(Self { nets: Nets::MediaPipe(Box::new(landmarker), choice) })
     }
 
     pub fn geometry(&self) -> &FaceGeometry {
-        self.landmarker.geometry()
+        match &self.nets {
+            Nets::MediaPipe(landmarker, _) => landmarker.geometry(),
+            Nets::Own(nets) => nets.geometry(),
+        }
     }
 
     pub fn watch(
@@ -95,7 +114,10 @@ impl Watcher {
                 frame.mirror();
             }
             let start = Instant::now();
-            let sighting = self.landmarker.look(&frame, self.choice);
+            let sighting = match &mut self.nets {
+                Nets::MediaPipe(landmarker, choice) => landmarker.look(&frame, *choice),
+                Nets::Own(nets) => nets.look(&frame),
+            };
             watched.seconds += start.elapsed().as_secs_f64();
             if sighting != Sighting::Followed {
                 watched.searches += 1;
@@ -132,7 +154,13 @@ impl Watcher {
     }
 
     fn seen(&self) -> Seen {
-        let face = self.landmarker.face();
+        let face = match &self.nets {
+            Nets::MediaPipe(landmarker, _) => landmarker.face(),
+            Nets::Own(nets) => {
+                let face = nets.face();
+                return Seen { points: face.lifted.clone(), shapes: face.shapes.clone() };
+            }
+        };
         let mut shapes = vec![0.0; arkit::SHAPES.len()];
         for (score, value) in face.scores.iter().enumerate() {
             if let Some(shape) = shape_of(score) {
