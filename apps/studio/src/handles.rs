@@ -16,6 +16,8 @@ use understudy_jobs::pose::HandleSession;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+// Commands of a tab begin with its name.
+#[expect(clippy::enum_variant_names)]
 enum Command {
     /// Which handles a rig has.
     PoseHandles { rig: String },

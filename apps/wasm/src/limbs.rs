@@ -35,7 +35,7 @@ impl Limbs {
         };
         let parents = bones.iter().map(|bone| bone.parent).collect();
         let some = !handles.names().is_empty();
-        Ok(some.then(|| Self { handles, parents, goal: [0.0; Self::NUMBERS] }))
+        Ok(some.then_some(Self { handles, parents, goal: [0.0; Self::NUMBERS] }))
     }
 
     /// Names and the bones that are held.

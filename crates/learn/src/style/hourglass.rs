@@ -64,7 +64,7 @@ impl HourglassShape {
             return size("channels", *channels, "1 to 1024");
         }
         let smallest = 1usize << (levels - 1);
-        if self.side > 1024 || self.side < 2 * smallest || self.side % smallest != 0 {
+        if self.side > 1024 || self.side < 2 * smallest || !self.side.is_multiple_of(smallest) {
             return size("side", self.side, "at most 1024 and divisible down to the last level");
         }
         if !(1..=1024).contains(&self.points) {

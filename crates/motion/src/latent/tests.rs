@@ -156,7 +156,6 @@ fn the_connectivity_prior_brings_like_poses_of_different_clips_together() {
             gap[place] += space.widest_gap() / SETS as f64;
         }
     }
-    println!("like poses {near:?}, next frames {next:?}, widest gaps {gap:?}");
     assert!(gap[0] < 0.95 * gap[1], "the widest gap between frames, with and without the prior: {gap:?}");
     assert!(near[0] < 0.9 * near[1], "like poses of other clips, with and without the prior: {near:?}");
     assert!(next[0] < 1.3 * next[1], "and frames stay by the next: {next:?}");

@@ -363,7 +363,9 @@ mod tests {
         }
         // Broken off, it slows down as at its end.
         walk.begin(length, 30);
-        (0..12).for_each(|_| drop(walk.advance(|frame| points[frame])));
+        for _ in 0..12 {
+            walk.advance(|frame| points[frame]);
+        }
         walk.brake();
         let mut last = walk.here;
         let mut slower = std::iter::from_fn(|| walk.advance(|frame| points[frame])).map(|to| {

@@ -175,7 +175,10 @@ export class Hand {
       const arrow = arrows[key];
       if (!arrow) return false;
       const far = event.shiftKey ? 12 : 3;
-      return this.grips.nudge(arrow[0] * far, arrow[1] * far);
+      const [x, y] = [arrow[0] * far, arrow[1] * far];
+      if (!this.#asking) return this.grips.nudge(x, y);
+      // Keys are pressed faster than a rig answers: on from where it will be.
+      this.#later = { x: (this.#later?.x ?? 0) + x, y: (this.#later?.y ?? 0) + y };
     }
     return true;
   }
@@ -192,6 +195,10 @@ export class Hand {
     (this.#twin?.points ?? []).forEach(({ vertex }, index) => places.set(vertices.subarray(vertex * 3, vertex * 3 + 3), (first + index) * 3));
     this.grips.place(places);
     this.#mark();
+    const later = this.#asking ? null : this.#later;
+    if (!later) return;
+    this.#later = null;
+    this.grips.nudge(later.x, later.y);
   }
 
   /** Where the chosen point is, in the window (CSS pixels) and in space (cm): for programs that drive the page. */
@@ -228,6 +235,7 @@ export class Hand {
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
     this.#held = null;
+    this.#later = null;
     this.#free.clear();
     this.#beyond = null;
     // A second finger may take a point of the face while the first has a hand: every drag begins from its own pose.
@@ -369,6 +377,8 @@ export class Hand {
   }
 
   #ended = false;
+  /** Keys that wait for the rig, CSS pixels. */
+  #later: { x: number; y: number } | null = null;
   /** Where the drag is now; nothing where it has not moved yet. */
   #held: ReadonlyMap<number, Pull> | null = null;
   #steps = LEAST_STEPS;
