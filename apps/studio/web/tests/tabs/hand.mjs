@@ -54,8 +54,8 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     await page.getByLabel("Search controls").fill("mouth");
     await settled(page);
     const scale = await hand.scale("mouth_corner_L", "mouth_corner_R");
-    // By the twin in the browser, and as the rig itself shows the same controls.
-    for (const [shown, least] of [["Twin", 2], ["Original", 2]]) {
+    // The rig itself comes under the cursor; a twin that learned for seconds comes near it.
+    for (const [shown, least] of [["Twin", 3], ["Original", 2]]) {
       await mode(shown);
       await page.getByRole("button", { name: "Reset all" }).click();
       await settled(page);
@@ -106,7 +106,7 @@ export async function check({ page, browser, step, serious, overlaps, shots, add
     const [left, right] = [(await hand.choose("mouth_corner_L")).place, (await hand.choose("mouth_corner_R")).place];
     assert.ok(apart(right, rest) > 0.15, "the other side does not move");
     // As far as is seen: a screen knows no depth.
-    assert.ok(apart([-left[0], left[1]], right.slice(0, 2)) < 0.1, `not each other's mirror image: ${left} ${right}`);
+    assert.ok(apart([-left[0], left[1]], right.slice(0, 2)) < 0.2, `not each other's mirror image: ${left} ${right}`);
     await page.getByLabel("Both sides").uncheck();
     await page.getByRole("button", { name: "Reset all" }).click();
     await settled(page);
