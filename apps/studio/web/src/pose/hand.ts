@@ -63,10 +63,10 @@ export interface HandHost {
   readonly teach: () => Promise<void>;
 }
 
-/** Corrections per place of the cursor: two bring a good network's answer home, one that learned for minutes needs more. */
-const [LEAST_STEPS, MOST_STEPS] = [2, 6];
-/** While a point moves there are as many as fit into so many milliseconds; where it is let go there are all of them. */
-const FRAME_MS = 8;
+/** Corrections where a point is let go: two bring a good network's answer home, one that learned for minutes needs more. */
+const MOST_STEPS = 6;
+/** While it moves there are as many as fit into so many milliseconds of a frame, none where the network takes all of them. */
+const FRAME_MS = 4.5;
 
 export class Hand {
   readonly grips: Grips;
@@ -235,6 +235,7 @@ export class Hand {
     this.#start = this.#host.controls().slice();
     this.#drag += 1;
     this.#held = null;
+    this.#took = [];
     this.#later = null;
     this.#free.clear();
     this.#beyond = null;
@@ -250,12 +251,20 @@ export class Hand {
     return true;
   }
 
+  /** Chooses how many corrections the next place gets: one more where that is not known to take too long. */
+  #pace(took: number): void {
+    const known = this.#took[this.#steps];
+    this.#took[this.#steps] = known === undefined ? took : 0.7 * known + 0.3 * took;
+    if (took > FRAME_MS) this.#steps = Math.max(this.#steps - 1, 0);
+    else if (this.#steps < MOST_STEPS && (this.#took[this.#steps + 1] ?? 0) < FRAME_MS) this.#steps += 1;
+  }
+
   #move(held: ReadonlyMap<number, Pull>): void {
     const from = performance.now();
     this.#held = held;
     this.#solve(held, this.#steps);
     const took = performance.now() - from;
-    this.#steps = Math.min(Math.max(this.#steps + (took < FRAME_MS ? 1 : -1), LEAST_STEPS), MOST_STEPS);
+    this.#pace(took);
     this.#times.push(took);
     if (this.#times.length > 120) this.#times.shift();
   }
@@ -381,7 +390,9 @@ export class Hand {
   #later: { x: number; y: number } | null = null;
   /** Where the drag is now; nothing where it has not moved yet. */
   #held: ReadonlyMap<number, Pull> | null = null;
-  #steps = LEAST_STEPS;
+  #steps = 2;
+  /** What places took with so many corrections, ms, in this drag. */
+  #took: number[] = [];
 
   #end(kept: boolean): void {
     // A click is no pose.
