@@ -192,6 +192,8 @@ pub(super) struct Walk {
     /// Frames of the whole walk and those left.
     pub frames: u32,
     pub left: u32,
+    /// Frames that were walked: fewer than `frames - left` where it was cut.
+    gone: u32,
 }
 
 impl Walk {
@@ -219,7 +221,7 @@ impl Walk {
     /// Begins to walk it in so many frames: as fast everywhere, but for the [`EASE`] frames at both ends.
     pub fn begin(&mut self, length: f64, frames: u32) {
         (self.next, self.here, self.whole) = (0, self.from, true);
-        (self.frames, self.left) = (frames, frames);
+        (self.frames, self.left, self.gone) = (frames, frames, 0);
         self.ease = EASE.min(frames / 2);
         self.step = length / f64::from((frames - self.ease).max(1));
     }
@@ -229,16 +231,15 @@ impl Walk {
         frames.saturating_add(EASE.min(frames))
     }
 
-    /// Brings it to a stop as soon as it can without a jerk.
+    /// Brings it to a stop as soon as it can without a jerk: one that has just begun is as slow as it was, and needs less.
     pub fn brake(&mut self) {
-        self.cut(self.ease);
+        self.cut(self.ease.min(self.gone));
     }
 
-    /// The share of the full pace in the frame that comes, `left` being what is left after it.
+    /// The share of the full pace in the frame that is walked, `left` being what is left after it.
     fn speed(&self) -> f64 {
-        let (first, last) = (self.frames - self.left, self.left + 1);
         let ramp = |frames: u32| f64::from(frames) / f64::from(self.ease + 1);
-        ramp(first).min(ramp(last)).min(1.0)
+        ramp(self.gone).min(ramp(self.left + 1)).min(1.0)
     }
 
     /// Ends it after so many frames, wherever that is.
@@ -252,6 +253,7 @@ impl Walk {
     /// The place at the end of the next frame.
     pub fn advance(&mut self, point: impl Fn(usize) -> LatentPoint) -> Option<LatentPoint> {
         self.left = self.left.checked_sub(1)?;
+        self.gone += 1;
         if self.left == 0 && self.whole {
             self.here = self.to;
             return Some(self.to);
@@ -374,6 +376,24 @@ mod tests {
         });
         let slower: Vec<f64> = slower.by_ref().collect();
         assert!(slower.len() == ease && slower.windows(2).all(|pair| pair[1] < pair[0]), "{slower:?}");
+        // Neither that, nor a walk that is cut before it begins, is ever faster than it was by more than a step of the ramp.
+        let ramp = full / (ease + 1) as f64 + 1e-12;
+        for (walked, left) in [(2, None), (0, Some(10)), (0, None)] {
+            walk.begin(length, 30);
+            let (mut last, mut speed) = (walk.from, 0.0);
+            for frame in 0.. {
+                match left {
+                    None if frame == walked => walk.brake(),
+                    Some(frames) if frame == walked => walk.cut(frames),
+                    _ => {}
+                }
+                let Some(to) = walk.advance(|frame| points[frame]) else { break };
+                let now = last.distance(to);
+                assert!((now - speed).abs() <= ramp, "from {speed} to {now} in frame {frame}");
+                (last, speed) = (to, now);
+            }
+            assert!(speed <= ramp, "it stops from {speed}");
+        }
         let mut still = Walk::default();
         still.begin(0.0, 3);
         assert_eq!(std::iter::from_fn(|| still.advance(|frame| points[frame])).count(), 3);
