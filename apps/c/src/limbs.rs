@@ -13,9 +13,6 @@ use understudy_runtime::Affine3A;
 use understudy_runtime::ik::two_bone::MOST_CM;
 use understudy_runtime::ik::{Bend, Handles, LimbBones, LimbError, PlacedBones, Reach};
 
-/// A limb whose middle joint is nearer to the line between its ends than this share of its upper bone is straight.
-const STRAIGHT: f32 = 0.02;
-
 /// The handles of a body, and memory to move them: one for each thread or character.
 pub struct UnderstudyLimbs {
     handles: Handles,
@@ -191,7 +188,7 @@ pub unsafe extern "C" fn understudy_limbs_reach(
         let mut placed = PlacedBones::new(&limbs.parents, std::mem::take(&mut limbs.world));
         let moved = match &limb {
             Some(limb) => {
-                let bend = Bend::Pole(pole.unwrap_or_else(|| natural_bend(limb, &placed.world)));
+                let bend = Bend::Pole(pole.unwrap_or_else(|| limb.natural_bend(&placed.world)));
                 placed.reach(limb, target, bend, soft, keep != 0).map(|pose| pose.reach)
             }
             None => move_torso(&mut placed, bone, target),
@@ -226,17 +223,4 @@ fn move_torso(placed: &mut PlacedBones<'_>, bone: usize, target: Vec3) -> Result
     }
     placed.offset(target - Vec3::from(placed.world[bone].translation));
     Ok(Reach::Exact)
-}
-
-/// Where the middle joint of a limb points: as it stands, or, of a straight one, where elbows and knees of a character go
-/// that looks along Z.
-fn natural_bend(limb: &LimbBones, world: &[Affine3A]) -> Vec3 {
-    let [start, middle, end] = limb.bones.map(|bone| Vec3::from(world[bone].translation));
-    let (along, away) = ((end - start).normalize_or_zero(), middle - start);
-    let now = away - along * along.dot(away);
-    match (now.length() > STRAIGHT * away.length(), limb.name.starts_with("hand")) {
-        (true, _) => now,
-        (false, true) => Vec3::NEG_Z,
-        (false, false) => Vec3::Z,
-    }
 }

@@ -1,11 +1,8 @@
 //! Hands, feet and torso of a body, in the browser: handles on the world transforms that pose it, through arrays of numbers.
 
 use understudy_runtime::ik::two_bone::MOST_CM;
-use understudy_runtime::ik::{Bend, Handles, LimbBones, PlacedBones, Reach};
+use understudy_runtime::ik::{Bend, Handles, PlacedBones, Reach};
 use understudy_runtime::{Affine3A, Twin, Vec3};
-
-/// A limb whose middle joint is nearer to the line between its ends than this share of its upper bone is straight.
-const STRAIGHT: f32 = 0.02;
 
 /// Which bones are held, and what is asked of one of them.
 pub struct Limbs {
@@ -58,7 +55,7 @@ impl Limbs {
         let [x, y, z, pole @ .., soft, keep] = self.goal;
         let (target, pole) = (Vec3::new(x, y, z), Vec3::from(pole));
         if let Some(limb) = self.handles.limbs.get(handle) {
-            let natural = || natural_bend(limb, &placed.world);
+            let natural = || limb.natural_bend(&placed.world);
             let bend = Bend::Pole(if pole == Vec3::ZERO { natural() } else { pole });
             let pose = placed.reach(limb, target, bend, soft, keep != 0.0);
             return Ok(match pose.map_err(|error| error.to_string())?.reach {
@@ -75,18 +72,5 @@ impl Limbs {
         }
         placed.offset(target - Vec3::from(placed.world[bone].translation));
         Ok(1)
-    }
-}
-
-/// Where the middle joint of a limb points: as it stands, or, of a straight one, where elbows and knees of a character go
-/// that looks along Z.
-fn natural_bend(limb: &LimbBones, world: &[Affine3A]) -> Vec3 {
-    let [start, middle, end] = limb.bones.map(|bone| Vec3::from(world[bone].translation));
-    let (along, away) = ((end - start).normalize_or_zero(), middle - start);
-    let now = away - along * along.dot(away);
-    match (now.length() > STRAIGHT * away.length(), limb.name.starts_with("hand")) {
-        (true, _) => now,
-        (false, true) => Vec3::NEG_Z,
-        (false, false) => Vec3::Z,
     }
 }

@@ -3,6 +3,10 @@
 use super::is_below;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use understudy_core::{Affine3A, Vec3};
+
+/// A limb whose middle joint is nearer to the line between its ends than this share of its upper bone is straight.
+const STRAIGHT: f32 = 0.02;
 
 /// The three bones that a handle moves, the last of which it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +15,24 @@ pub struct LimbBones {
     pub name: String,
     /// Upper arm, forearm, hand; or thigh, calf, foot.
     pub bones: [usize; 3],
+}
+
+impl LimbBones {
+    /// Where the middle joint points: as it stands in these world transforms, or, of a straight limb, where elbows and knees of a
+    /// character go that looks along Z.
+    ///
+    /// # Panics
+    /// When a bone of the limb is not among the transforms.
+    pub fn natural_bend(&self, world: &[Affine3A]) -> Vec3 {
+        let [start, middle, end] = self.bones.map(|bone| Vec3::from(world[bone].translation));
+        let (along, away) = ((end - start).normalize_or_zero(), middle - start);
+        let now = away - along * along.dot(away);
+        match (now.length() > STRAIGHT * away.length(), self.name.starts_with("hand")) {
+            (true, _) => now,
+            (false, true) => Vec3::NEG_Z,
+            (false, false) => Vec3::Z,
+        }
+    }
 }
 
 /// The five handles, as far as a skeleton has them.
